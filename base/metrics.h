@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// Metrics in Prometheus' text format 0.0.4, kept by prometheus-cpp's core library behind this page
+/// so that its headers stay in one file.
+namespace kantha {
+
+using MetricLabels = std::vector<std::pair<std::string, std::string>>;
+
+/// A number that only rises. Thread-safe, about 20 ns.
+class Counter {
+ public:
+  virtual ~Counter() = default;
+  virtual void add(double amount = 1) = 0;  ///< CHECKs amount >= 0
+  virtual double value() const = 0;
+};
+
+/// Counts of observations per bucket. Thread-safe.
+class Histogram {
+ public:
+  virtual ~Histogram() = default;
+  virtual void observe(double value) = 0;
+};
+
+/// Owns every series of one program. References stay valid as long as the registry. Thread-safe.
+class MetricRegistry {
+ public:
+  MetricRegistry();
+  ~MetricRegistry();
+
+  /// A counter; its name ends in _total. The same name and labels give the same object.
+  Counter& counter(const std::string& name, const std::string& help, const MetricLabels& labels);
+  /// A histogram with the given upper bounds, rising, without +Inf.
+  Histogram& histogram(const std::string& name, const std::string& help,
+                       const MetricLabels& labels, const std::vector<double>& bounds);
+  /// A gauge computed when scraped; the function is called on the scraping thread.
+  void gauge(const std::string& name, const std::string& help, const MetricLabels& labels,
+             std::function<double()> read);
+
+  /// Every series as text; HELP and TYPE once per name.
+  std::string scrape() const;
+
+ private:
+  struct Body;
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace kantha

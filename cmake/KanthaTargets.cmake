@@ -1,0 +1,59 @@
+# One library per folder, explicit sources, dependencies spelled out.
+
+# kantha_library(NAME SOURCES a.cc … DEPS lib …)
+# A folder without .cc files yet becomes an interface library.
+function(kantha_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  if(ARG_SOURCES)
+    add_library(${name} STATIC ${ARG_SOURCES})
+    target_link_libraries(${name} PUBLIC kantha_flags ${ARG_DEPS})
+  else()
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE kantha_flags ${ARG_DEPS})
+  endif()
+endfunction()
+
+# kantha_program(NAME SOURCES main.cc DEPS lib …): a binary in <build>/bin.
+function(kantha_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE kantha_flags ${ARG_DEPS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  install(TARGETS ${name})
+endfunction()
+
+# kantha_test(NAME SOURCES x_test.cc DEPS lib … [LABELS l …] [TIMEOUT s] [NEEDS_MODEL] [PROGRAMS target …])
+# One ctest entry per binary. NEEDS_MODEL passes the test model's path in KANTHA_TEST_MODEL;
+# PROGRAMS are built first and their folder is passed in KANTHA_BIN_DIR.
+function(kantha_test name)
+  cmake_parse_arguments(ARG "NEEDS_MODEL" "TIMEOUT" "SOURCES;DEPS;LABELS;PROGRAMS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE kantha_flags ${ARG_DEPS} GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  set(environment "KANTHA_SOURCE_DIR=${CMAKE_SOURCE_DIR}")
+  if(ARG_NEEDS_MODEL)
+    kantha_model_dir(models)
+    list(APPEND environment "KANTHA_TEST_MODEL=${models}/SmolLM2-135M-Instruct.Q4_1.gguf")
+  endif()
+  if(ARG_PROGRAMS)
+    add_dependencies(${name} ${ARG_PROGRAMS})
+    list(APPEND environment "KANTHA_BIN_DIR=${CMAKE_BINARY_DIR}/bin")
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
+                                          ENVIRONMENT "${environment}")
+endfunction()
+
+# Where scripts/fetch-model puts models.
+function(kantha_model_dir result)
+  if(KANTHA_MODEL_DIR)
+    set(dir ${KANTHA_MODEL_DIR})
+  elseif(DEFINED ENV{XDG_CACHE_HOME})
+    set(dir $ENV{XDG_CACHE_HOME}/kantha/models)
+  else()
+    set(dir $ENV{HOME}/.cache/kantha/models)
+  endif()
+  set(${result} ${dir} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,34 @@
+# How our own code is compiled: C++23, warnings as errors, ccache, lld, sanitizers.
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  message(FATAL_ERROR "Kantha is built with Clang 19 (GCC 12 destroys some coroutine temporaries twice); "
+                      "use a preset, or set CMAKE_CXX_COMPILER=clang++-19")
+endif()
+
+find_program(KANTHA_CCACHE ccache)
+if(KANTHA_CCACHE)
+  # Paths relative to the source tree, so that clones share the cache.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}
+                                  CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=time_macros ${KANTHA_CCACHE})
+endif()
+
+# What every target of ours gets; third-party headers are system headers and stay silent.
+add_library(kantha_flags INTERFACE)
+target_include_directories(kantha_flags INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(kantha_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wvla
+                                              -Walloca -Wimplicit-fallthrough -Werror
+                                              -fno-omit-frame-pointer)
+target_link_options(kantha_flags INTERFACE -fuse-ld=lld)
+# Bits of a float result must not depend on whether the compiler fused a multiply and an add.
+target_compile_options(kantha_flags INTERFACE -ffp-contract=off)
+
+if(KANTHA_SANITIZE)
+  target_compile_options(kantha_flags INTERFACE -fsanitize=${KANTHA_SANITIZE}
+                                                -fno-sanitize-recover=all)
+  target_link_options(kantha_flags INTERFACE -fsanitize=${KANTHA_SANITIZE})
+endif()

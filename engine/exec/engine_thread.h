@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "engine/exec/forward.h"
+#include "engine/gateway/engine_port.h"
+
+/// The one thread that owns sched, cache and exec.
+namespace kantha::exec {
+
+struct EngineOptions {
+  KvShape kv;
+  std::int32_t context_max = 0;     ///< maxModelLen: tokens of prompt + output
+  std::int32_t sequences_max = 64;  ///< running at once (maxNumSeqs)
+  std::int32_t step_tokens_max = 256;  ///< token budget of one step; ≤ the Forward's rows_max
+  bool prefix_caching = true;
+  std::int32_t requests_queued_max = 1024;
+  std::int64_t prompt_tokens_queued_max = 1 << 20;
+  std::vector<TokenId> end_tokens;  ///< end a generation unless ignore_eos
+};
+
+/// Runs admit → schedule → build → forward → sample → commit for ever on a thread of its own.
+/// Construction checks the options (CHECK on bugs); the thread runs from start to stop.
+class EngineThread final : public gateway::EnginePort {
+ public:
+  EngineThread(std::unique_ptr<Forward> forward, EngineOptions options, const Clock& clock);
+  ~EngineThread() override;  ///< stop()
+
+  void start();
+  /// Ends every open request with FinishReason::kAbort and joins the thread.
+  void stop();
+
+  gateway::EngineLimits limits() const override;
+  Status precheck(std::int64_t prompt_tokens) const override;
+  Status submit(sched::GenerateSpec spec, std::shared_ptr<sched::EventSink> sink) override;
+  void abort(RequestId id) override;
+  gateway::EngineStats stats() const override;
+
+ private:
+  struct Body;
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace kantha::exec

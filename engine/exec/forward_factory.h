@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "engine/exec/forward.h"
+#include "engine/model/llama_model.h"
+
+/// The ways to run a llama model. Both are compared with each other for ever.
+namespace kantha::exec {
+
+struct ForwardOptions {
+  KvShape kv;
+  std::int32_t rows_max = 512;        ///< largest T of one batch
+  std::int32_t logit_rows_max = 64;   ///< largest S of one batch
+  std::int32_t threads = 1;           ///< compute threads, the caller's included
+};
+
+/// Plain truth: f32 loops over dequantised weights, one thread, f32 KV. Slow on purpose.
+Result<std::unique_ptr<Forward>> make_forward_ref(const model::LlamaModel& model,
+                                                  const ForwardOptions& options);
+
+/// Vectorised CPU path: packed weights, int8 activations for quantised types, thread pool.
+/// kUnimplemented names the missing CPU feature (AVX2 and FMA are the floor).
+Result<std::unique_ptr<Forward>> make_forward_cpu(const model::LlamaModel& model,
+                                                  const ForwardOptions& options);
+
+/// Bytes that one KV block takes in each, for sizing the pool from a memory budget.
+std::int64_t kv_block_bytes_ref(const model::LlamaConfig& config, std::int32_t block_size);
+std::int64_t kv_block_bytes_cpu(const model::LlamaConfig& config, std::int32_t block_size);
+
+}  // namespace kantha::exec

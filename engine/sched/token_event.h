@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+
+/// What comes back from the engine thread.
+namespace kantha::sched {
+
+enum class FinishReason : std::uint8_t {
+  kStop,    ///< an end token or a stop token (its id is in the event, its text is not shown)
+  kLength,  ///< max_tokens or the window
+  kAbort,   ///< the client left or the door asked for it
+  kError,   ///< the engine failed this request; `error` says why
+};
+
+/// Log-probability of one candidate under the raw distribution (before temperature and top-p).
+struct TokenLogprob {
+  TokenId token = 0;
+  float logprob = 0;
+};
+
+/// One output token, or the end of a request, or both.
+struct TokenEvent {
+  RequestId id;
+  std::optional<TokenId> token = {};
+  float logprob = 0;                          ///< of `token`; only when asked for
+  std::vector<TokenLogprob> top_logprobs = {};  ///< best first; only when asked for
+  std::optional<FinishReason> finish = {};
+  std::string error = {};
+  std::int32_t prompt_tokens = 0;
+  std::int32_t cached_tokens = 0;  ///< prompt tokens found in the prefix cache
+  std::int32_t output_tokens = 0;  ///< including this one and resumed ones
+};
+
+/// Receives the events of its requests. Called on the engine thread: it only enqueues and never blocks.
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  virtual void on_events(std::vector<TokenEvent> events) = 0;
+};
+
+}  // namespace kantha::sched
