@@ -10,15 +10,15 @@ namespace kantha::model {
 
 struct LlamaConfig {
   std::int32_t layers = 0;
-  std::int32_t width = 0;        ///< hidden size
-  std::int32_t heads = 0;        ///< query heads
-  std::int32_t kv_heads = 0;     ///< divides heads
+  std::int32_t width = 0;     ///< hidden size
+  std::int32_t heads = 0;     ///< query heads
+  std::int32_t kv_heads = 0;  ///< divides heads
   std::int32_t head_size = 0;
   std::int32_t ffn_width = 0;
   std::int32_t vocabulary = 0;
-  std::int32_t context = 0;      ///< positions that the model was trained for
+  std::int32_t context = 0;  ///< positions that the model was trained for
   float rope_base = 10000.0F;
-  std::int32_t rope_dims = 0;    ///< rotated dimensions per head, ≤ head_size
+  std::int32_t rope_dims = 0;  ///< rotated dimensions per head, ≤ head_size
   float norm_epsilon = 1e-5F;
 
   std::int64_t kv_width() const { return std::int64_t{kv_heads} * head_size; }
@@ -40,7 +40,7 @@ struct LlamaLayer {
 /// Whole model; the views point into a mapped file that outlives it.
 struct LlamaModel {
   LlamaConfig config;
-  ops::TensorView embedding;    ///< [vocabulary, width]
+  ops::TensorView embedding;  ///< [vocabulary, width]
   std::vector<LlamaLayer> layers;
   ops::TensorView output_norm;  ///< [width] f32
   ops::TensorView output;       ///< [vocabulary, width]; equal to embedding when tied
