@@ -14,11 +14,10 @@ namespace kantha {
 }  // namespace kantha
 
 #define KANTHA_CHECK_1(condition) KANTHA_CHECK_2(condition, "")
-#define KANTHA_CHECK_2(condition, note)                                          \
-  do {                                                                           \
-    if (!(condition)) [[unlikely]]                                               \
-      ::kantha::check_failed(__FILE__, __LINE__, #condition, note);              \
+#define KANTHA_CHECK_2(condition, note)                             \
+  do {                                                              \
+    if (!(condition)) [[unlikely]]                                  \
+      ::kantha::check_failed(__FILE__, __LINE__, #condition, note); \
   } while (false)
 #define KANTHA_CHECK_PICK(a, b, chosen, ...) chosen
-#define CHECK(...) \
-  KANTHA_CHECK_PICK(__VA_ARGS__, KANTHA_CHECK_2, KANTHA_CHECK_1, )(__VA_ARGS__)
+#define CHECK(...) KANTHA_CHECK_PICK(__VA_ARGS__, KANTHA_CHECK_2, KANTHA_CHECK_1, )(__VA_ARGS__)

@@ -10,8 +10,8 @@
 #include "base/result.h"
 
 /// Typed reading of a JSON object from outside: each wrong type or range is kInvalidArgument whose
-/// `field` is the full path ("messages[2].content") and whose message names the value's type and the
-/// limit. null counts as absent. Any thread.
+/// `field` is the full path ("messages[2].content") and whose message names the value's type and
+/// the limit. null counts as absent. Any thread.
 namespace kantha {
 
 /// A view of one JSON object and where it stands in the document.

@@ -36,8 +36,8 @@ class MetricRegistry {
   /// A counter; its name ends in _total. The same name and labels give the same object.
   Counter& counter(const std::string& name, const std::string& help, const MetricLabels& labels);
   /// A histogram with the given upper bounds, rising, without +Inf.
-  Histogram& histogram(const std::string& name, const std::string& help,
-                       const MetricLabels& labels, const std::vector<double>& bounds);
+  Histogram& histogram(const std::string& name, const std::string& help, const MetricLabels& labels,
+                       const std::vector<double>& bounds);
   /// A gauge computed when scraped; the function is called on the scraping thread.
   void gauge(const std::string& name, const std::string& help, const MetricLabels& labels,
              std::function<double()> read);

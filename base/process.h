@@ -18,8 +18,8 @@
 namespace kantha {
 
 struct ProcessSpec {
-  std::string binary;               ///< path; no PATH lookup
-  std::vector<std::string> args;    ///< without argv[0]
+  std::string binary;             ///< path; no PATH lookup
+  std::vector<std::string> args;  ///< without argv[0]
   /// Variables to set on top of the parent's environment.
   std::vector<std::pair<std::string, std::string>> environment = {};
   /// Descriptors to hand down: parent's fd → number in the child. All others are closed.
@@ -60,8 +60,8 @@ class Process {
   std::optional<ProcessExit> exit_;
 };
 
-/// Call first thing in a child's main: when KANTHA_LIFELINE_FD names a descriptor, a thread waits for
-/// its end-of-file and then ends this process at once with status 125.
+/// Call first thing in a child's main: when KANTHA_LIFELINE_FD names a descriptor, a thread waits
+/// for its end-of-file and then ends this process at once with status 125.
 void watch_lifeline();
 
 }  // namespace kantha

@@ -1,0 +1,87 @@
+#include "base/digest.h"
+
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+namespace kantha {
+namespace {
+
+class Sha256 {
+ public:
+  Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
+    CHECK(context_ != nullptr, "OpenSSL has no memory");
+    CHECK(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1, "OpenSSL has no SHA-256");
+  }
+
+  void add(const void* bytes, std::size_t count) {
+    CHECK(EVP_DigestUpdate(context_.get(), bytes, count) == 1);
+  }
+
+  std::string hex() {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+    unsigned int size = 0;
+    CHECK(EVP_DigestFinal_ex(context_.get(), digest.data(), &size) == 1);
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    std::string text;
+    text.reserve(2 * std::size_t{size});
+    for (unsigned int i = 0; i < size; ++i) {
+      text += kDigits[digest[i] >> 4];
+      text += kDigits[digest[i] & 15];
+    }
+    return text;
+  }
+
+ private:
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+};
+
+class OpenFile {
+ public:
+  explicit OpenFile(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~OpenFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+}  // namespace
+
+std::string sha256_hex(std::string_view bytes) {
+  Sha256 digest;
+  digest.add(bytes.data(), bytes.size());
+  return digest.hex();
+}
+
+Result<std::string> sha256_hex_of_file(const std::string& path) {
+  const OpenFile file(path);
+  if (file.fd() < 0) {
+    const int reason = errno;
+    std::string message = path + ": " + std::strerror(reason);
+    return reason == ENOENT ? not_found(std::move(message)) : internal_error(std::move(message));
+  }
+  Sha256 digest;
+  std::vector<char> chunk(std::size_t{1} << 20);
+  for (;;) {
+    const ssize_t count = ::read(file.fd(), chunk.data(), chunk.size());
+    if (count == 0) return digest.hex();
+    if (count > 0) {
+      digest.add(chunk.data(), static_cast<std::size_t>(count));
+    } else if (errno != EINTR) {
+      return internal_error(path + ": " + std::strerror(errno));
+    }
+  }
+}
+
+}  // namespace kantha

@@ -1,0 +1,107 @@
+#include "base/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "base/check.h"
+
+namespace kantha {
+namespace {
+
+using LabelMap = std::map<std::string, std::string>;
+using SeriesKey = std::pair<std::string, LabelMap>;
+
+class CounterSeries final : public Counter {
+ public:
+  explicit CounterSeries(prometheus::Counter& series) : series_(series) {}
+  void add(double amount) override {
+    CHECK(amount >= 0, "a counter only rises");
+    series_.Increment(amount);
+  }
+  double value() const override { return series_.Value(); }
+
+ private:
+  prometheus::Counter& series_;
+};
+
+class HistogramSeries final : public Histogram {
+ public:
+  explicit HistogramSeries(prometheus::Histogram& series) : series_(series) {}
+  void observe(double value) override { series_.Observe(value); }
+
+ private:
+  prometheus::Histogram& series_;
+};
+
+struct GaugeSeries {
+  prometheus::Gauge* series;
+  std::function<double()> read;
+};
+
+}  // namespace
+
+struct MetricRegistry::Body {
+  std::mutex mutex;
+  prometheus::Registry registry;
+  std::map<SeriesKey, std::unique_ptr<CounterSeries>> counters;
+  std::map<SeriesKey, std::unique_ptr<HistogramSeries>> histograms;
+  std::map<SeriesKey, GaugeSeries> gauges;
+};
+
+MetricRegistry::MetricRegistry() : body_(std::make_unique<Body>()) {}
+MetricRegistry::~MetricRegistry() = default;
+
+Counter& MetricRegistry::counter(const std::string& name, const std::string& help,
+                                 const MetricLabels& labels) {
+  CHECK(name.ends_with("_total"), "a counter's name ends in _total");
+  const LabelMap label_map(labels.begin(), labels.end());
+  const std::lock_guard lock(body_->mutex);
+  auto& slot = body_->counters[{name, label_map}];
+  if (slot == nullptr) {
+    auto& family = prometheus::BuildCounter().Name(name).Help(help).Register(body_->registry);
+    slot = std::make_unique<CounterSeries>(family.Add(label_map));
+  }
+  return *slot;
+}
+
+Histogram& MetricRegistry::histogram(const std::string& name, const std::string& help,
+                                     const MetricLabels& labels,
+                                     const std::vector<double>& bounds) {
+  CHECK(std::ranges::is_sorted(bounds), "bounds rise");
+  const LabelMap label_map(labels.begin(), labels.end());
+  const std::lock_guard lock(body_->mutex);
+  auto& slot = body_->histograms[{name, label_map}];
+  if (slot == nullptr) {
+    auto& family = prometheus::BuildHistogram().Name(name).Help(help).Register(body_->registry);
+    slot = std::make_unique<HistogramSeries>(family.Add(label_map, bounds));
+  }
+  return *slot;
+}
+
+void MetricRegistry::gauge(const std::string& name, const std::string& help,
+                           const MetricLabels& labels, std::function<double()> read) {
+  const LabelMap label_map(labels.begin(), labels.end());
+  const std::lock_guard lock(body_->mutex);
+  auto& family = prometheus::BuildGauge().Name(name).Help(help).Register(body_->registry);
+  body_->gauges[{name, label_map}] = {&family.Add(label_map), std::move(read)};
+}
+
+std::string MetricRegistry::scrape() const {
+  std::vector<GaugeSeries> gauges;
+  {
+    const std::lock_guard lock(body_->mutex);
+    for (const auto& [key, gauge] : body_->gauges) gauges.push_back(gauge);
+  }
+  // Outside the lock: a reader may use the registry itself.
+  for (const GaugeSeries& gauge : gauges) gauge.series->Set(gauge.read());
+  return prometheus::TextSerializer().Serialize(body_->registry.Collect());
+}
+
+}  // namespace kantha

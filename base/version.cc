@@ -1,0 +1,7 @@
+#include "base/version.h"
+
+namespace kantha {
+
+std::string_view version() { return KANTHA_VERSION; }
+
+}  // namespace kantha
