@@ -88,6 +88,9 @@ class Builder {
     if (what.starts_with("parse error at line")) {
       if (const auto colon = what.find(": "); colon != what.npos) what.remove_prefix(colon + 2);
     }
+    if (what.starts_with("syntax error while")) {
+      if (const auto dash = what.find(" - "); dash != what.npos) what.remove_prefix(dash + 3);
+    }
     return std::string(what.substr(0, 160));
   }
 

@@ -1,0 +1,38 @@
+#include "base/digest.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+namespace kantha {
+namespace {
+
+// Vectors of FIPS 180-2, appendix B.
+TEST(Sha256, GivesThePublishedVectors) {
+  EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256_hex(std::string(1'000'000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST(Sha256, OfAFileIsThatOfItsBytes) {
+  const std::string path = testing::TempDir() + "kantha_digest_test.bin";
+  const std::string content(3'000'000, 'x');  // more than one read
+  std::ofstream(path, std::ios::binary) << content;
+  EXPECT_EQ(*sha256_hex_of_file(path), sha256_hex(content));
+  std::filesystem::remove(path);
+}
+
+TEST(Sha256, AMissingFileIsNotFoundAndNamed) {
+  const auto result = sha256_hex_of_file("/nonexistent/model.gguf");
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, Code::kNotFound);
+  EXPECT_EQ(result.error().message, "/nonexistent/model.gguf: No such file or directory");
+}
+
+TEST(Sha256, AFolderIsAnError) { EXPECT_FALSE(sha256_hex_of_file("/").ok()); }
+
+}  // namespace
+}  // namespace kantha
