@@ -1,21 +1,30 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/ids.h"
+#include "engine/text/stop_matcher.h"
 #include "engine/text/tokenizer.h"
 
-/// Tokens to text for one stream: complete UTF-8 only, and nothing that may turn out to be a stop string.
+/// Tokens to text for one stream: complete UTF-8 only, and nothing that may turn out to be a stop
+/// string.
 namespace kantha::text {
 
 /// One request's output side. The text of all deltas joined equals the text of a whole decode up to
-/// the stop string, whatever the split into tokens. One thread.
+/// the stop string, whatever the split into tokens; bytes that are not UTF-8 show as U+FFFD. One
+/// thread. Control tokens have no text. Cost and memory of a push depend on the token and the stop
+/// strings, not on the text so far.
+///
+/// Of several stop strings in a text the one with the earliest start counts, and of those the
+/// shortest. A stop string that began before another one and may still be completed is waited for.
 class Detokenizer {
  public:
-  /// `tokenizer` outlives this. `include_stop` keeps the stop string in the text.
+  /// `tokenizer` outlives this. `include_stop` keeps the stop string in the text. Stop strings are
+  /// not empty (CHECK: the request is refused before).
   Detokenizer(const Tokenizer& tokenizer, std::vector<std::string> stop_strings,
               bool include_stop = false);
 
@@ -23,15 +32,26 @@ class Detokenizer {
   std::string push(TokenId id);
   /// True once a stop string has appeared; later pushes give "".
   bool stopped() const { return stopped_; }
-  /// What was held back, at the end of the generation; incomplete UTF-8 becomes U+FFFD.
+  /// What was held back, at the end of the generation; incomplete UTF-8 becomes U+FFFD. Decides a
+  /// waiting stop string, so that stopped() may become true here.
   std::string flush();
 
  private:
-  std::string take_safe();
+  /// A stop string in the text; offsets count the stream's bytes.
+  struct Found {
+    std::size_t start = 0;
+    std::size_t end = 0;
+  };
+
+  void take_byte(char byte);
+  std::size_t first_pending() const;
+  std::string take_safe(bool final);
 
   const Tokenizer& tokenizer_;
-  std::vector<std::string> stops_;
-  std::string held_;
+  std::vector<StopMatcher> stops_;
+  std::string held_;            ///< the stream's bytes from taken_ on
+  std::size_t taken_ = 0;       ///< bytes already shown
+  std::optional<Found> found_;  ///< the best stop string so far
   bool include_stop_ = false;
   bool stopped_ = false;
 };

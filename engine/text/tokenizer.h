@@ -13,8 +13,8 @@
 /// Text to token ids and back. Immutable after build; any thread.
 namespace kantha::text {
 
-/// A stretch of a prompt. Control tokens are recognised only in stretches that the template wrote, so
-/// that what a user types is never a turn boundary.
+/// A stretch of a prompt. Control tokens are recognised only in stretches that the template wrote,
+/// so that what a user types is never a turn boundary.
 struct PromptPiece {
   std::string text;
   bool from_input = false;  ///< came from a message, a tool result or a name
@@ -31,9 +31,11 @@ class Tokenizer {
   /// Ids of the text; with `parse_special`, control tokens' literal text becomes their id. Adds no
   /// BOS by itself. Time is near linear in the length, also for one endless word.
   std::vector<TokenId> encode(std::string_view text, bool parse_special) const;
-  /// Ids of a rendered prompt: pieces are joined as one text, control tokens only from the template's own.
+  /// Ids of a rendered prompt: pieces are joined as one text, control tokens only from the
+  /// template's own.
   std::vector<TokenId> encode(std::span<const PromptPiece> pieces) const;
-  /// Text of the ids; control tokens are left out unless `with_special`. Invalid UTF-8 stays as bytes.
+  /// Text of the ids; control tokens are left out unless `with_special`. Invalid UTF-8 stays as
+  /// bytes.
   std::string decode(std::span<const TokenId> ids, bool with_special) const;
   /// Raw bytes of one token ("" for control tokens). CHECKs the range.
   std::string_view bytes_of(TokenId id) const;
