@@ -1,0 +1,90 @@
+#include <string>
+#include <utility>
+
+#include "engine/exec/forward_cpu_kv.h"
+#include "engine/exec/forward_cpu_plan.h"
+#include "engine/exec/forward_cpu_scratch.h"
+#include "engine/exec/forward_cpu_step.h"
+#include "engine/exec/forward_cpu_weights.h"
+#include "engine/exec/forward_factory.h"
+#include "engine/ops/cpu/cpu_features.h"
+
+namespace kantha::exec {
+namespace {
+
+/// Owns what a step works on and lays out each step before the threads run it.
+class ForwardCpu final : public Forward {
+ public:
+  ForwardCpu(const ForwardOptions& options, const ops::cpu::KernelTable& kernels,
+             std::unique_ptr<ops::cpu::ThreadPool> pool, CpuWeights weights, CpuKvPages kv,
+             CpuScratch scratch)
+      : options_(options),
+        kernels_(kernels),
+        pool_(std::move(pool)),
+        weights_(std::move(weights)),
+        kv_(std::move(kv)),
+        scratch_(std::move(scratch)) {
+    all_.reserve(options.rows_max, weights_.config.kv_heads);
+    last_.reserve(options.logit_rows_max, weights_.config.kv_heads);
+  }
+
+  void run(const Batch& batch, std::span<float> logits) override {
+    const model::LlamaConfig& config = weights_.config;
+    check_batch(batch, options_.kv, config.vocabulary, options_.rows_max, options_.logit_rows_max);
+    CHECK(logits.size() == batch.logit_rows.size() * static_cast<std::size_t>(config.vocabulary),
+          "logits [S, vocabulary]");
+    if (batch.token_ids.empty()) return;
+    const std::int32_t rows_per_item = attention_rows_per_item(config);
+    all_.set_all(batch, rows_per_item, config.kv_heads);
+    last_.set_logit_rows(batch, rows_per_item, config.kv_heads);
+    for (auto& taken : scratch_.items_taken) taken.store(0, std::memory_order_relaxed);
+    const CpuStepContext context{weights_, kernels_, *pool_, kv_,   scratch_,
+                                 all_,     last_,    batch,  logits};
+    auto step = [&context](int thread) { CpuStep(context, thread).run(); };
+    pool_->run(step);
+  }
+
+  void copy_block(BlockId from, BlockId to) override { kv_.copy_block(from, to); }
+  std::int32_t vocabulary_size() const override { return weights_.config.vocabulary; }
+  std::int32_t rows_max() const override { return options_.rows_max; }
+  std::int32_t logit_rows_max() const override { return options_.logit_rows_max; }
+
+ private:
+  const ForwardOptions options_;
+  const ops::cpu::KernelTable& kernels_;
+  std::unique_ptr<ops::cpu::ThreadPool> pool_;
+  CpuWeights weights_;
+  CpuKvPages kv_;
+  CpuScratch scratch_;
+  AttentionPlan all_;
+  AttentionPlan last_;
+};
+
+Status check_at_least_1(const char* field, std::int64_t value) {
+  if (value >= 1) return ok_status();
+  return invalid_argument(
+      std::string(field) + ": expected at least 1, got " + std::to_string(value), field);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Forward>> make_forward_cpu(const model::LlamaModel& model,
+                                                  const ForwardOptions& options) {
+  TRY(const ops::cpu::KernelTable* kernels, ops::cpu::choose_kernels_here());
+  TRY_OK(check_at_least_1("rows_max", options.rows_max));
+  TRY_OK(check_at_least_1("logit_rows_max", options.logit_rows_max));
+  TRY_OK(check_at_least_1("threads", options.threads));
+  TRY_OK(check_model(model));
+  auto pool = std::make_unique<ops::cpu::ThreadPool>(options.threads);
+  TRY(auto kv, CpuKvPages::allocate(model.config, options.kv));
+  TRY(auto scratch, CpuScratch::allocate(model.config, options));
+  TRY(auto weights, pack_weights(model, *pool));
+  return std::unique_ptr<Forward>(std::make_unique<ForwardCpu>(
+      options, *kernels, std::move(pool), std::move(weights), std::move(kv), std::move(scratch)));
+}
+
+std::int64_t kv_block_bytes_cpu(const model::LlamaConfig& config, std::int32_t block_size) {
+  return CpuKvPages::block_bytes(config, block_size);
+}
+
+}  // namespace kantha::exec

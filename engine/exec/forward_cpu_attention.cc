@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "engine/exec/forward_cpu_step.h"
+
+namespace kantha::exec {
+namespace {
+
+using ops::cpu::kAttentionPiece;
+using ops::cpu::kGroupRows;
+using ops::cpu::kPanelTokens;
+using ops::cpu::kTileTokens;
+using ops::cpu::PackedMatrix;
+
+}  // namespace
+
+/// Queries go to scratch, keys and values straight to their pages: a group of 16 rows holds whole
+/// rotary pairs, so no thread waits for another.
+void CpuStep::query_key_value(const CpuLayer& layer, std::int64_t index, const Activations& in) {
+  const auto rows = static_cast<std::int64_t>(c_.batch.token_ids.size());
+  const std::int64_t before_k = layer.q.groups;
+  const std::int64_t before_v = before_k + layer.k.groups;
+  float* tile = own_.tiles;
+  for_each_tile(before_v + layer.v.groups, rows,
+                [&](std::int64_t unit, std::int64_t panel, std::int64_t tokens) {
+                  const bool is_q = unit < before_k;
+                  const bool is_v = unit >= before_v;
+                  const PackedMatrix& matrix = is_q ? layer.q : is_v ? layer.v : layer.k;
+                  const std::int64_t group = unit - (is_q ? 0 : is_v ? before_v : before_k);
+                  const std::int64_t first = group * kGroupRows;
+                  const std::int64_t count = std::min(kGroupRows, matrix.rows - first);
+                  gemm(matrix, group, in, panel, tokens, tile);
+                  for (std::int64_t t = 0; t < tokens; ++t) {
+                    const std::int64_t row = panel * kPanelTokens + t;
+                    float* values = tile + t * kGroupRows;
+                    if (!is_v) rotate(values, row, first);
+                    if (is_q) {
+                      std::copy_n(values, count, scratch_.q + row * matrix.rows + first);
+                    } else if (is_v) {
+                      write_value(index, row, first, count, values);
+                    } else {
+                      write_key(index, row, first, count, values);
+                    }
+                  }
+                });
+}
+
+void CpuStep::rotate(float* values, std::int64_t row, std::int64_t first) const {
+  const std::int64_t size = config_.head_size;
+  const float* cosines = scratch_.rotations + row * 2 * (size + 16) + first % size;
+  kernels_.rotate_16(values, cosines, cosines + size + 16);
+}
+
+void CpuStep::write_key(std::int64_t index, std::int64_t row, std::int64_t first,
+                        std::int64_t count, const float* values) {
+  std::uint16_t halves[kGroupRows];
+  kernels_.to_f16_16(values, halves);
+  const std::int32_t slot = c_.batch.slots[static_cast<std::size_t>(row)];
+  const std::int64_t block = slot / c_.kv.block_size();
+  const std::int64_t token = slot % c_.kv.block_size();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t head = (first + i) / config_.head_size;
+    const std::int64_t dim = (first + i) % config_.head_size;
+    c_.kv.k_page(index, block, head)[c_.kv.k_offset(token, dim)] = halves[i];
+  }
+}
+
+void CpuStep::write_value(std::int64_t index, std::int64_t row, std::int64_t first,
+                          std::int64_t count, const float* values) {
+  std::uint16_t halves[kGroupRows];
+  kernels_.to_f16_16(values, halves);
+  const std::int64_t size = config_.head_size;
+  const std::int64_t padded = (size + 15) / 16 * 16;
+  const std::int32_t slot = c_.batch.slots[static_cast<std::size_t>(row)];
+  const std::int64_t block = slot / c_.kv.block_size();
+  const std::int64_t token = slot % c_.kv.block_size();
+  for (std::int64_t i = 0; i < count;) {
+    const std::int64_t head = (first + i) / size;
+    const std::int64_t dim = (first + i) % size;
+    const std::int64_t run = std::min(count - i, size - dim);
+    std::memcpy(c_.kv.v_page(index, block, head) + token * padded + dim, halves + i,
+                static_cast<std::size_t>(run) * 2);
+    i += run;
+  }
+}
+
+/// Threads take items as they get free, the longest contexts of a sequence first.
+void CpuStep::attend(std::int64_t index, const AttentionPlan& plan) {
+  std::atomic<std::int32_t>& taken = scratch_.items_taken[static_cast<std::size_t>(index)];
+  const auto count = static_cast<std::int32_t>(plan.items.size());
+  for (;;) {
+    const std::int32_t next = taken.fetch_add(1, std::memory_order_relaxed);
+    if (next >= count) return;
+    attend_item(index, plan, plan.items[static_cast<std::size_t>(count - 1 - next)]);
+  }
+}
+
+void CpuStep::attend_item(std::int64_t index, const AttentionPlan& plan,
+                          const AttentionItem& item) {
+  const std::int64_t size = config_.head_size;
+  const std::int64_t padded = (size + 15) / 16 * 16;
+  const std::int64_t group = config_.heads / config_.kv_heads;
+  const std::int64_t q_width = config_.heads * size;
+  const std::int64_t queries = item.count * group;
+  const float scale = 1.0F / std::sqrt(static_cast<float>(size));
+  std::int64_t context = 0;
+  for (std::int64_t i = 0; i < item.count; ++i) {
+    const std::int64_t row = plan.rows[static_cast<std::size_t>(item.first + i)];
+    kernels_.scale_row(scratch_.q + row * q_width + item.kv_head * group * size, scale,
+                       group * size, own_.queries + i * group * size);
+    context =
+        std::max<std::int64_t>(context, c_.batch.positions[static_cast<std::size_t>(row)] + 1);
+  }
+  ops::cpu::AttentionPiece piece{.queries = queries,
+                                 .head_size = size,
+                                 .q = own_.queries,
+                                 .visible = own_.visible,
+                                 .scores = own_.scores,
+                                 .max = own_.softmax,
+                                 .sum = own_.softmax + queries,
+                                 .scales = own_.softmax + 2 * queries,
+                                 .out = own_.out};
+  for (std::int64_t first = 0; first < context; first += kAttentionPiece) {
+    for (std::int64_t i = 0; i < queries; ++i) {
+      const std::int64_t row = plan.rows[static_cast<std::size_t>(item.first + i / group)];
+      const std::int64_t end = c_.batch.positions[static_cast<std::size_t>(row)] + 1;
+      own_.visible[i] =
+          static_cast<std::int32_t>(std::clamp<std::int64_t>(end - first, 0, kAttentionPiece));
+    }
+    piece.first = first == 0;
+    set_tiles(index, item, first, std::min(kAttentionPiece, context - first), piece);
+    kernels_.attend_piece(piece);
+  }
+  for (std::int64_t i = 0; i < queries; ++i) {
+    const std::int64_t head = item.kv_head * group + i % group;
+    kernels_.scale_row(own_.out + i * padded, 1.0F / piece.sum[i], size,
+                       scratch_.attention.f32 + (item.first + i / group) * q_width + head * size);
+  }
+}
+
+/// Points the piece at `tokens` keys and values from `first_token` on: in place where blocks hold
+/// whole tiles, else gathered token by token.
+void CpuStep::set_tiles(std::int64_t index, const AttentionItem& item, std::int64_t first_token,
+                        std::int64_t tokens, ops::cpu::AttentionPiece& piece) {
+  const std::int64_t size = config_.head_size;
+  const std::int64_t padded = (size + 15) / 16 * 16;
+  const std::int64_t block_size = c_.kv.block_size();
+  const BlockId* table =
+      c_.batch.block_tables.data() + std::int64_t{item.sequence} * c_.batch.block_table_stride;
+  piece.tiles = (tokens + kTileTokens - 1) / kTileTokens;
+  for (std::int64_t i = 0; i < piece.tiles; ++i) {
+    const std::int64_t first = first_token + i * kTileTokens;
+    if (c_.kv.has_tiles()) {
+      const BlockId block = table[first / block_size];
+      const std::int64_t token = first % block_size;
+      piece.k[i] = c_.kv.k_page(index, block, item.kv_head) + c_.kv.k_offset(token, 0);
+      piece.v[i] = c_.kv.v_page(index, block, item.kv_head) + token * padded;
+      continue;
+    }
+    std::uint16_t* k = own_.k_tiles + i * size * kTileTokens;
+    std::uint16_t* v = own_.v_tiles + i * kTileTokens * padded;
+    for (std::int64_t t = 0; t < std::min(kTileTokens, tokens - i * kTileTokens); ++t) {
+      const BlockId block = table[(first + t) / block_size];
+      const std::int64_t token = (first + t) % block_size;
+      const std::uint16_t* from = c_.kv.k_page(index, block, item.kv_head);
+      for (std::int64_t d = 0; d < size; ++d)
+        k[d * kTileTokens + t] = from[c_.kv.k_offset(token, d)];
+      std::memcpy(v + t * padded, c_.kv.v_page(index, block, item.kv_head) + token * padded,
+                  static_cast<std::size_t>(padded) * 2);
+    }
+    piece.k[i] = k;
+    piece.v[i] = v;
+  }
+}
+
+}  // namespace kantha::exec

@@ -1,0 +1,199 @@
+#include "engine/exec/forward_cpu_step.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/ops/cpu/embedding_row.h"
+
+namespace kantha::exec {
+namespace {
+
+using ops::cpu::is_quantised;
+using ops::cpu::kBlock;
+using ops::cpu::kGroupRows;
+using ops::cpu::kPanelTokens;
+using ops::cpu::PackedMatrix;
+
+constexpr std::int64_t kTile = kPanelTokens * kGroupRows;
+
+/// Rows of group `group` that are real.
+std::int64_t group_rows(const PackedMatrix& matrix, std::int64_t group) {
+  return std::min(kGroupRows, matrix.rows - group * kGroupRows);
+}
+
+}  // namespace
+
+CpuStep::CpuStep(const CpuStepContext& context, int thread)
+    : c_(context),
+      config_(context.weights.config),
+      kernels_(context.kernels),
+      scratch_(context.scratch),
+      own_(context.scratch.threads[static_cast<std::size_t>(thread)]),
+      thread_(thread),
+      threads_(context.pool.threads()) {}
+
+void CpuStep::run() {
+  embed();
+  c_.pool.barrier();
+  for (std::int64_t i = 0; i < config_.layers; ++i) layer(i, i + 1 == config_.layers);
+  if (!c_.batch.logit_rows.empty()) write_logits();
+}
+
+void CpuStep::embed() {
+  const auto rows = static_cast<std::int64_t>(c_.batch.token_ids.size());
+  for (std::int64_t row = share_begin(rows); row < share_end(rows); ++row) {
+    const TokenId token = c_.batch.token_ids[static_cast<std::size_t>(row)];
+    ops::cpu::embedding_row(c_.weights.embedding, token, scratch_.x + row * config_.width);
+    write_rotations(row);
+  }
+}
+
+void CpuStep::write_rotations(std::int64_t row) {
+  const std::int64_t size = config_.head_size;
+  const double position = c_.batch.positions[static_cast<std::size_t>(row)];
+  float* cosines = scratch_.rotations + row * 2 * (size + 16);
+  float* sines = cosines + size + 16;
+  for (std::int64_t d = 0; d < size; d += 2) {
+    double angle = 0;
+    if (d < config_.rope_dims) {
+      angle = position * std::pow(static_cast<double>(config_.rope_base),
+                                  -static_cast<double>(d) / config_.rope_dims);
+    }
+    const auto sine = static_cast<float>(std::sin(angle));
+    cosines[d] = cosines[d + 1] = static_cast<float>(std::cos(angle));
+    sines[d] = -sine;
+    sines[d + 1] = sine;
+  }
+  // Sixteen more, so that a group of 16 rows that crosses heads can load past the end.
+  for (std::int64_t d = size; d < size + 16; ++d) {
+    cosines[d] = cosines[d % size];
+    sines[d] = sines[d % size];
+  }
+}
+
+void CpuStep::layer(std::int64_t index, bool is_last) {
+  const CpuLayer& layer = c_.weights.layers[static_cast<std::size_t>(index)];
+  auto rows = static_cast<std::int64_t>(c_.batch.token_ids.size());
+  float* x = scratch_.x;
+  const bool q8 =
+      is_quantised(layer.q.type) || is_quantised(layer.k.type) || is_quantised(layer.v.type);
+  query_key_value(layer, index, normalise(x, rows, layer.attention_norm, q8));
+  c_.pool.barrier();
+  if (is_last) {
+    // Only the rows whose logits are wanted go on; they move together.
+    rows = static_cast<std::int64_t>(c_.last.rows.size());
+    if (rows == 0) return;
+    for (std::int64_t i = share_begin(rows); i < share_end(rows); ++i) {
+      const float* from = x + c_.last.rows[static_cast<std::size_t>(i)] * config_.width;
+      std::copy_n(from, config_.width, scratch_.x_logits + i * config_.width);
+    }
+    x = scratch_.x_logits;
+  }
+  attend(index, is_last ? c_.last : c_.all);
+  c_.pool.barrier();
+  project(layer.o, quantise_attention(rows, is_quantised(layer.o.type)), rows, x);
+  c_.pool.barrier();
+  gate_up(layer,
+          normalise(x, rows, layer.ffn_norm,
+                    is_quantised(layer.gate.type) || is_quantised(layer.up.type)),
+          rows);
+  c_.pool.barrier();
+  project(layer.down, scratch_.ffn, rows, x);
+  c_.pool.barrier();
+}
+
+/// Normalised x, also quantised where wanted. Few rows are done by each thread for itself, which
+/// saves a barrier and the traffic between cores; many are shared out.
+Activations CpuStep::normalise(const float* x, std::int64_t rows, const float* norm, bool q8) {
+  const bool alone = rows <= kPanelTokens;
+  const Activations out = alone ? own_.width : scratch_.width;
+  const std::int64_t panels = (rows + kPanelTokens - 1) / kPanelTokens;
+  const std::int64_t begin = alone ? 0 : share_begin(panels) * kPanelTokens;
+  const std::int64_t end = alone ? rows : std::min(rows, share_end(panels) * kPanelTokens);
+  for (std::int64_t row = begin; row < end; ++row) {
+    float* to = out.f32 + row * out.cols;
+    kernels_.rmsnorm_row(x + row * out.cols, norm, out.cols, config_.norm_epsilon, to);
+    if (!q8) continue;
+    kernels_.quantise_row(to, out.cols, out.q8 + row / kPanelTokens * out.panel_bytes(),
+                          row % kPanelTokens);
+  }
+  if (!alone) c_.pool.barrier();
+  return out;
+}
+
+Activations CpuStep::quantise_attention(std::int64_t rows, bool q8) {
+  if (!q8) return scratch_.attention;
+  const bool alone = rows <= kPanelTokens;
+  Activations out = alone ? own_.attention : scratch_.attention;
+  const std::int64_t panels = (rows + kPanelTokens - 1) / kPanelTokens;
+  const std::int64_t begin = alone ? 0 : share_begin(panels) * kPanelTokens;
+  const std::int64_t end = alone ? rows : std::min(rows, share_end(panels) * kPanelTokens);
+  for (std::int64_t row = begin; row < end; ++row) {
+    kernels_.quantise_row(scratch_.attention.f32 + row * out.cols, out.cols,
+                          out.q8 + row / kPanelTokens * out.panel_bytes(), row % kPanelTokens);
+  }
+  if (!alone) c_.pool.barrier();
+  return out;
+}
+
+void CpuStep::gemm(const PackedMatrix& matrix, std::int64_t group, const Activations& in,
+                   std::int64_t panel, std::int64_t tokens, float* tile) const {
+  kernels_.gemm[static_cast<std::size_t>(matrix.type)](matrix.group(group), matrix.cols,
+                                                       in.panel(panel), tokens, tile);
+}
+
+/// x [rows, width] += matrix · in.
+void CpuStep::project(const PackedMatrix& matrix, const Activations& in, std::int64_t rows,
+                      float* x) {
+  for_each_tile(
+      matrix.groups, rows, [&](std::int64_t group, std::int64_t panel, std::int64_t tokens) {
+        gemm(matrix, group, in, panel, tokens, own_.tiles);
+        float* to = x + panel * kPanelTokens * config_.width + group * kGroupRows;
+        kernels_.add_tile(own_.tiles, tokens, group_rows(matrix, group), to, config_.width);
+      });
+}
+
+/// Two groups at a time: their 32 results are one block of the next matrix's input.
+void CpuStep::gate_up(const CpuLayer& layer, const Activations& in, std::int64_t rows) {
+  const Activations& out = scratch_.ffn;
+  const bool q8 = is_quantised(layer.down.type);
+  const std::int64_t groups = layer.gate.groups;
+  float* gate = own_.tiles;
+  float* up = own_.tiles + kTile;
+  for_each_tile(
+      (groups + 1) / 2, rows, [&](std::int64_t unit, std::int64_t panel, std::int64_t tokens) {
+        float* to = own_.ffn_block;
+        std::int64_t stride = kBlock;
+        if (!q8) {
+          to = out.f32 + panel * kPanelTokens * out.cols + unit * kBlock;
+          stride = out.cols;
+        }
+        for (std::int64_t g = unit * 2; g < std::min(groups, unit * 2 + 2); ++g) {
+          gemm(layer.gate, g, in, panel, tokens, gate);
+          gemm(layer.up, g, in, panel, tokens, up);
+          kernels_.silu_mul_tile(gate, up, tokens, gate, kGroupRows);
+          kernels_.store_tile(gate, tokens, group_rows(layer.gate, g), to + g % 2 * kGroupRows,
+                              stride);
+        }
+        if (!q8) return;
+        std::byte* block = out.q8 + panel * out.panel_bytes() + unit * ops::cpu::kPanelBlockBytes;
+        for (std::int64_t t = 0; t < tokens; ++t) {
+          kernels_.quantise_row(to + t * kBlock, kBlock, block, t);
+        }
+      });
+}
+
+void CpuStep::write_logits() {
+  const PackedMatrix& matrix = c_.weights.output;
+  const auto rows = static_cast<std::int64_t>(c_.batch.logit_rows.size());
+  const Activations in =
+      normalise(scratch_.x_logits, rows, c_.weights.output_norm, is_quantised(matrix.type));
+  for_each_tile(
+      matrix.groups, rows, [&](std::int64_t group, std::int64_t panel, std::int64_t tokens) {
+        gemm(matrix, group, in, panel, tokens, own_.tiles);
+        float* to = c_.logits.data() + panel * kPanelTokens * matrix.rows + group * kGroupRows;
+        kernels_.store_tile(own_.tiles, tokens, group_rows(matrix, group), to, matrix.rows);
+      });
+}
+
+}  // namespace kantha::exec

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// The inner loops, once per instruction set, behind one table of function pointers.
+///
+/// Everything here is plain data and raw pointers: the translation units behind it are compiled for
+/// instruction sets that this machine may not have, so they must not instantiate inline functions
+/// or templates that the linker could share with the rest of the program.
+///
+/// Both tables give the same bits: integer dots are exact, and every float operation is the same
+/// fused or unfused operation in the same order on 16 virtual lanes.
+namespace kantha::ops::cpu {
+
+/// Rows of a weight matrix that are interleaved and computed together.
+inline constexpr std::int64_t kGroupRows = 16;
+/// Tokens whose activations lie together and are computed together.
+inline constexpr std::int64_t kPanelTokens = 8;
+/// Elements that share a scale.
+inline constexpr std::int64_t kBlock = 32;
+/// One 32-block of a panel: int8 q [8, 32]; f32 dx [8]; f32 dx·Σq [8]; i32 −128·Σq [8].
+inline constexpr std::int64_t kPanelBlockBytes = 352;
+inline constexpr std::int64_t kPanelScales = 256;   ///< byte offset of dx
+inline constexpr std::int64_t kPanelSums = 288;     ///< byte offset of dx·Σq
+inline constexpr std::int64_t kPanelOffsets = 320;  ///< byte offset of −128·Σq
+/// Tokens of a K or V tile, and of the pieces into which attention over a context is cut. Pieces
+/// start at multiples of kAttentionPiece whatever the batch, and are merged in order.
+inline constexpr std::int64_t kTileTokens = 16;
+inline constexpr std::int64_t kAttentionPiece = 256;
+inline constexpr std::int64_t kPieceTiles = kAttentionPiece / kTileTokens;
+
+/// Up to 8 tokens' activations in the two forms that matrices want.
+struct PanelView {
+  const std::byte* q8 = nullptr;  ///< [cols / 32] panel blocks, for quantised weights
+  const float* f32 = nullptr;     ///< [tokens, f32_stride], for float weights
+  std::int64_t f32_stride = 0;
+};
+
+/// tile [tokens, 16] f32 = 16 packed rows times `tokens` activations (1 … 8). For each (row, token)
+/// one float accumulator runs along the columns in order: the result does not depend on `tokens`.
+using GemmTile = void (*)(const std::byte* group, std::int64_t cols, const PanelView& in,
+                          std::int64_t tokens, float* tile);
+
+/// One piece of a context against some queries that share a KV head.
+struct AttentionPiece {
+  std::int64_t queries = 0;
+  std::int64_t head_size = 0;
+  std::int64_t tiles = 0;                    ///< 1 … kPieceTiles
+  bool first = false;                        ///< the state is not yet set
+  const float* q = nullptr;                  ///< [queries, head_size], already scaled
+  const std::int32_t* visible = nullptr;     ///< [queries] tokens of this piece that count
+  const std::uint16_t* k[kPieceTiles] = {};  ///< each [head_size, 16 tokens] f16
+  const std::uint16_t* v[kPieceTiles] = {};  ///< each [16 tokens, padded head_size] f16
+  float* scores = nullptr;                   ///< scratch [queries, kAttentionPiece]
+  float* max = nullptr;                      ///< state [queries]
+  float* sum = nullptr;                      ///< state [queries]
+  float* scales = nullptr;                   ///< scratch [2, queries]
+  float* out = nullptr;                      ///< state [queries, padded head_size]
+};
+
+struct KernelTable {
+  const char* name;
+  /// Indexed by DType: F32, F16, BF16, Q4_0, Q4_1, Q8_0.
+  GemmTile gemm[6];
+  /// out [n] = x / sqrt(mean(x²) + epsilon) · weight.
+  void (*rmsnorm_row)(const float* x, const float* weight, std::int64_t n, float epsilon,
+                      float* out);
+  /// Quantises x [n] (n a multiple of 32) into one lane of consecutive panel blocks.
+  void (*quantise_row)(const float* x, std::int64_t n, std::byte* panel, std::int64_t lane);
+  /// to [tokens, stride] += or = tile [tokens, 16], the first `rows` of each 16.
+  void (*add_tile)(const float* tile, std::int64_t tokens, std::int64_t rows, float* to,
+                   std::int64_t stride);
+  void (*store_tile)(const float* tile, std::int64_t tokens, std::int64_t rows, float* to,
+                     std::int64_t stride);
+  /// to [tokens, stride] (16 of each row) = silu(gate) · up; gate and up are tiles.
+  void (*silu_mul_tile)(const float* gate, const float* up, std::int64_t tokens, float* to,
+                        std::int64_t stride);
+  /// Rotates neighbour pairs of x [16]: x·cosines + swapped(x)·sines, sines carrying the signs.
+  void (*rotate_16)(float* x, const float* cosines, const float* sines);
+  /// to [16] = f16(x [16]), rounded to even, clamped to the finite range.
+  void (*to_f16_16)(const float* x, std::uint16_t* to);
+  /// Adds one piece to the running softmax of its queries.
+  void (*attend_piece)(const AttentionPiece& piece);
+  /// to [n] = x [n] · scale.
+  void (*scale_row)(const float* x, float scale, std::int64_t n, float* to);
+};
+
+/// Needs AVX2, FMA and F16C.
+const KernelTable& avx2_kernels();
+/// Needs AVX-512 F, BW, DQ, VL and VNNI as well.
+const KernelTable& avx512_kernels();
+
+}  // namespace kantha::ops::cpu
