@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/json_fields.h"
+#include "base/result.h"
+
+/// The part that chat and text completion requests share. Pure; any thread.
+namespace kantha::api {
+
+/// What a request is checked against.
+struct RequestLimits {
+  std::int32_t vocabulary_size = 0;  ///< token ids are in [0, vocabulary_size)
+  std::int32_t context_max = 0;      ///< tokens of prompt + output
+};
+
+/// `kantha.*`: our own fields.
+struct VendorFields {
+  /// Output tokens that the client already has; generation goes on after them.
+  std::vector<TokenId> resumed_token_ids = {};
+  /// Chunks and replies carry `kantha.token_ids`, so that a front door can resume elsewhere.
+  bool return_token_ids = false;
+};
+
+/// Sampling, limits and transport of one generation. All values are within their ranges.
+struct GenerationFields {
+  std::string model = {};                       ///< empty: the served one
+  std::optional<std::int32_t> max_tokens = {};  ///< ≥ 1; absent: the API's default
+  std::int32_t min_tokens = 0;
+  double temperature = 1.0;  ///< 0 … 2
+  double top_p = 1.0;        ///< 0 … 1; 0 keeps only the best token
+  std::int32_t top_k = 0;    ///< 0: all (-1 is accepted as well)
+  double min_p = 0.0;        ///< [0, 1)
+  std::optional<std::int64_t> seed = {};
+  std::vector<std::string> stop = {};        ///< ≤ 16, not empty, ≤ 1,024 bytes each
+  bool include_stop = false;                 ///< include_stop_str_in_output
+  std::vector<TokenId> stop_token_ids = {};  ///< ≤ 64
+  bool ignore_eos = false;
+  bool stream = false;
+  bool include_usage = false;  ///< stream_options.include_usage
+  std::int32_t logprobs = -1;  ///< -1 none; n ≥ 0: chosen token and the n best
+  VendorFields vendor = {};
+};
+
+/// Reads everything but `max_tokens` and `logprobs`, which the two APIs spell differently. The
+/// first bad field is the error.
+Result<GenerationFields> read_generation_fields(const JsonFields& fields,
+                                                const RequestLimits& limits);
+
+/// Error when `min_tokens` is above a `max_tokens` that the client gave.
+Status check_min_tokens(const JsonFields& fields, const GenerationFields& request);
+
+/// An array of token ids within the vocabulary; absent: empty. The error names the entry.
+Result<std::vector<TokenId>> read_token_ids(const JsonFields& fields, std::string_view name,
+                                            std::size_t count_max, const RequestLimits& limits);
+
+/// One JSON value as a token id; `path` names it in the error.
+Result<TokenId> read_token_id(const Json& json, const std::string& path,
+                              const RequestLimits& limits);
+
+/// `field: expected WHAT, got VALUE` as kInvalidArgument.
+Error wrong_type(const std::string& path, std::string_view expected, const Json& got);
+/// `field: required` with kReasonMissing.
+Error missing_field(const std::string& path);
+
+}  // namespace kantha::api

@@ -1,0 +1,128 @@
+#include "engine/api/stream_writer.h"
+
+#include <utility>
+
+#include "engine/api/logprobs.h"
+
+namespace kantha::api {
+namespace {
+
+OrderedJson usage_json(const Usage& usage) {
+  OrderedJson json;
+  json["prompt_tokens"] = usage.prompt_tokens;
+  json["completion_tokens"] = usage.completion_tokens;
+  json["total_tokens"] = usage.prompt_tokens + usage.completion_tokens;
+  json["prompt_tokens_details"]["cached_tokens"] = usage.cached_tokens;
+  return json;
+}
+
+}  // namespace
+
+std::string reply_id(ApiKind api, std::uint64_t entropy_high, std::uint64_t entropy_low) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string id = api == ApiKind::kChat ? "chatcmpl-" : "cmpl-";
+  for (int i = 15; i >= 0; --i) id += kDigits[(entropy_high >> (4 * i)) & 15];
+  for (int i = 7; i >= 0; --i) id += kDigits[(entropy_low >> (4 * i)) & 15];
+  return id;
+}
+
+StreamWriter::StreamWriter(ReplyHead head, StreamWriterOptions options)
+    : head_(std::move(head)), options_(options) {}
+
+/// The members that come before `choices`.
+OrderedJson StreamWriter::frame(bool chunk) {
+  OrderedJson json;
+  json["id"] = head_.id;
+  if (head_.api == ApiKind::kChat) {
+    json["object"] = chunk ? "chat.completion.chunk" : "chat.completion";
+  } else {
+    json["object"] = "text_completion";
+  }
+  json["created"] = head_.created;
+  json["model"] = head_.model;
+  json["system_fingerprint"] = head_.fingerprint;
+  json["choices"] = OrderedJson::array();
+  return json;
+}
+
+OrderedJson StreamWriter::logprobs_of(const Delta& delta) {
+  if (!options_.logprobs) return nullptr;
+  if (head_.api == ApiKind::kChat) {
+    return delta.scores.empty() ? OrderedJson(nullptr) : chat_logprobs(delta.scores);
+  }
+  const auto place = offsets_.try_emplace(delta.index, options_.text_offset).first;
+  return completion_logprobs(delta.scores, place->second);
+}
+
+/// A choice with its text in the API's own place and finish_reason null.
+OrderedJson StreamWriter::choice_frame(std::int32_t index, const Delta& delta, bool chunk) {
+  OrderedJson choice;
+  choice["index"] = index;
+  if (head_.api == ApiKind::kCompletion) {
+    choice["text"] = delta.text;
+  } else if (chunk) {
+    choice["delta"] = OrderedJson::object();
+    choice["delta"]["content"] = delta.text;
+  } else {
+    choice["message"]["role"] = "assistant";
+    choice["message"]["content"] = delta.text;
+    choice["message"]["refusal"] = nullptr;
+  }
+  choice["logprobs"] = logprobs_of(delta);
+  choice["finish_reason"] = nullptr;
+  return choice;
+}
+
+std::string StreamWriter::chunk_of(OrderedJson choice, const std::vector<TokenId>& token_ids) {
+  OrderedJson json = frame(/*chunk=*/true);
+  json["choices"].push_back(std::move(choice));
+  if (options_.include_usage) json["usage"] = nullptr;
+  if (options_.token_ids) {
+    json["kantha"]["token_ids"] = token_ids;
+    if (!std::exchange(seed_told_, true)) json["kantha"]["seed"] = options_.seed;
+  }
+  return dump_json(json);
+}
+
+std::string StreamWriter::role(std::int32_t index) {
+  OrderedJson choice = choice_frame(index, {}, /*chunk=*/true);
+  OrderedJson delta;
+  delta["role"] = "assistant";
+  delta["content"] = "";
+  choice["delta"] = std::move(delta);
+  return chunk_of(std::move(choice), {});
+}
+
+std::string StreamWriter::delta(const Delta& delta) {
+  return chunk_of(choice_frame(delta.index, delta, /*chunk=*/true), delta.token_ids);
+}
+
+std::string StreamWriter::finish(std::int32_t index, std::string_view reason,
+                                 const std::vector<TokenId>& rest) {
+  OrderedJson choice = choice_frame(index, {}, /*chunk=*/true);
+  if (head_.api == ApiKind::kChat) choice["delta"] = OrderedJson::object();
+  choice["logprobs"] = nullptr;
+  choice["finish_reason"] = reason;
+  return chunk_of(std::move(choice), rest);
+}
+
+std::string StreamWriter::usage(const Usage& usage) {
+  OrderedJson json = frame(/*chunk=*/true);
+  json["usage"] = usage_json(usage);
+  return dump_json(json);
+}
+
+std::string StreamWriter::whole(const std::vector<Choice>& choices, const Usage& usage) {
+  OrderedJson json = frame(/*chunk=*/false);
+  for (const Choice& choice : choices) {
+    OrderedJson entry = choice_frame(choice.answer.index, choice.answer, /*chunk=*/false);
+    entry["finish_reason"] = choice.finish_reason;
+    if (options_.token_ids) entry["kantha"]["token_ids"] = choice.answer.token_ids;
+    json["choices"].push_back(std::move(entry));
+  }
+  json["usage"] = usage_json(usage);
+  if (options_.token_ids) json["kantha"]["seed"] = options_.seed;
+  return dump_json(json);
+}
+
+}  // namespace kantha::api
