@@ -1,0 +1,56 @@
+#include "engine/ops/ref/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "base/check.h"
+#include "engine/ops/ref/dot.h"
+#include "engine/ops/ref/softmax.h"
+
+namespace kantha::ops::ref {
+namespace {
+
+/// Where kv head `head` of a position starts in keys and values.
+std::size_t place(const PagedKv& kv, std::span<const BlockId> block_table, std::int32_t position,
+                  std::size_t head) {
+  const auto block_size = static_cast<std::size_t>(kv.block_size);
+  const auto at = static_cast<std::size_t>(position);
+  const auto block = static_cast<std::size_t>(block_table[at / block_size]);
+  const std::size_t slot = block * block_size + at % block_size;
+  return (slot * static_cast<std::size_t>(kv.kv_heads) + head) *
+         static_cast<std::size_t>(kv.head_size);
+}
+
+}  // namespace
+
+void attention_row(std::span<const float> q, const PagedKv& kv,
+                   std::span<const BlockId> block_table, std::int32_t position,
+                   std::span<float> scores, std::span<float> out) {
+  const auto size = static_cast<std::size_t>(kv.head_size);
+  const std::size_t heads = q.size() / size;
+  const std::size_t group = heads / static_cast<std::size_t>(kv.kv_heads);
+  CHECK(q.size() == heads * size && out.size() == q.size(), "q and out [heads, head_size]");
+  CHECK(heads % static_cast<std::size_t>(kv.kv_heads) == 0, "kv_heads divides heads");
+  CHECK(position >= 0 && position < std::ssize(scores), "scores [position + 1]");
+  CHECK(position / kv.block_size < std::ssize(block_table), "the table covers the position");
+
+  const auto count = static_cast<std::size_t>(position) + 1;
+  const float scale = 1.0F / std::sqrt(static_cast<float>(kv.head_size));
+  for (std::size_t h = 0; h < heads; ++h) {
+    for (std::int32_t p = 0; p <= position; ++p) {
+      const float* key = &kv.keys[place(kv, block_table, p, h / group)];
+      scores[static_cast<std::size_t>(p)] = dot(&q[h * size], key, size) * scale;
+    }
+    softmax(scores.first(count));
+    float* sum = &out[h * size];
+    std::fill_n(sum, size, 0.0F);
+    for (std::int32_t p = 0; p <= position; ++p) {
+      const float* value = &kv.values[place(kv, block_table, p, h / group)];
+      const float weight = scores[static_cast<std::size_t>(p)];
+      for (std::size_t i = 0; i < size; ++i) sum[i] += weight * value[i];
+    }
+  }
+}
+
+}  // namespace kantha::ops::ref
