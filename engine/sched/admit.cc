@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <utility>
+
+#include "engine/sched/scheduler.h"
+
+/// From a request to a waiting sequence, and from waiting to running.
+namespace kantha::sched {
+
+void Scheduler::add(GenerateSpec spec, std::shared_ptr<EventSink> sink) {
+  CHECK(!spec.prompt.empty() && spec.max_tokens >= 1, "the door checked the request");
+  const RequestId id = spec.id;
+  auto owned = std::make_unique<Sequence>(std::move(spec), std::move(sink), pool_);
+  Sequence& sequence = *owned;
+  CHECK(sequences_.emplace(id, std::move(owned)).second, "request ids are used once");
+  sequence.order = next_order_++;
+  sequence.prompt_count = static_cast<std::int32_t>(sequence.spec.prompt.size());
+  sequence.tokens = std::move(sequence.spec.prompt);
+  const std::int64_t longest = std::int64_t{sequence.prompt_count} + sequence.spec.max_tokens;
+  sequence.tokens.reserve(
+      static_cast<std::size_t>(std::min<std::int64_t>(longest, options_.context_max)));
+  sequence.tokens.insert(sequence.tokens.end(), sequence.spec.resumed.begin(),
+                         sequence.spec.resumed.end());
+  sequence.spec.resumed.clear();
+  sequence.end_ids = sequence.spec.stop_token_ids;
+  if (!sequence.spec.ignore_eos) {
+    sequence.end_ids.insert(sequence.end_ids.end(), options_.end_tokens.begin(),
+                            options_.end_tokens.end());
+  }
+  enqueue(sequence);
+  // The stream may have broken between its last token and its end.
+  if (sequence.output_count() == 0) return;
+  if (const auto reason = completed(sequence, options_.context_max)) {
+    finish(sequence, *reason, event_of(sequence));
+  }
+}
+
+void Scheduler::enqueue(Sequence& sequence) {
+  sequence.state = SequenceState::kWaiting;
+  const auto place = std::ranges::upper_bound(waiting_, sequence.order, {}, &Sequence::order);
+  waiting_.insert(place, &sequence);
+  waiting_tokens_ += sequence.wanted();
+}
+
+void Scheduler::start_waiting(StepRoom room, std::int32_t blocks_promised) {
+  while (!waiting_.empty() && running_count() < options_.sequences_max) {
+    Sequence& sequence = *waiting_.front();
+    const std::int32_t tokens = start(sequence, room, blocks_promised);
+    if (tokens == 0) return;
+    room.tokens -= tokens;
+    room.blocks = pool_.idle();
+    const std::int32_t block_size = pool_.block_size();
+    blocks_promised += (sequence.wanted() + block_size - 1) / block_size - sequence.blocks.size();
+  }
+}
+
+/// Tokens granted to a sequence that starts now; 0 and nothing changed when it must wait.
+std::int32_t Scheduler::start(Sequence& sequence, StepRoom room, std::int32_t blocks_promised) {
+  const std::int32_t block_size = pool_.block_size();
+  cache::PrefixMatch match;
+  if (options_.prefix_caching) match = pool_.match(sequence.tokens, /*salt=*/0);
+  const auto try_with = [&](std::int32_t hit_tokens, std::int32_t copies) {
+    const WaitingCounts counts{.wanted = sequence.wanted(),
+                               .hit_tokens = hit_tokens,
+                               .hit_blocks = static_cast<std::int32_t>(match.blocks.size()),
+                               .hit_idle = match.idle,
+                               .copies = copies,
+                               .resumes = sequence.lost_tokens > 0};
+    return plan_waiting(counts, room, blocks_promised, running_count(), block_size);
+  };
+  std::int32_t hit_tokens = static_cast<std::int32_t>(match.blocks.size()) * block_size;
+  // Logits need at least one computed token. When all are found, the last one is computed again in
+  // a copy of its block; when there is no room for a copy, its block is computed again.
+  const bool all_found = hit_tokens == sequence.wanted();
+  std::int32_t tokens = all_found ? try_with(--hit_tokens, 1) : try_with(hit_tokens, 0);
+  if (tokens == 0 && all_found) {
+    if (!pool_.held(match.blocks.back())) --match.idle;
+    match.blocks.pop_back();
+    hit_tokens = static_cast<std::int32_t>(match.blocks.size()) * block_size;
+    tokens = try_with(hit_tokens, 0);
+  }
+  if (tokens == 0) return 0;
+  waiting_.pop_front();
+  waiting_tokens_ -= sequence.wanted();
+  for (const BlockId block : match.blocks) sequence.blocks.adopt(block);
+  sequence.computed = hit_tokens;
+  sequence.published_blocks = hit_tokens / block_size;
+  sequence.state = SequenceState::kRunning;
+  running_.push_back(&sequence);
+  count_start(sequence, hit_tokens);
+  grant(sequence, tokens);
+  return tokens;
+}
+
+void Scheduler::count_start(Sequence& sequence, std::int32_t hit_tokens) {
+  if (!sequence.started) {
+    sequence.started = true;
+    sequence.cached_tokens = std::min(hit_tokens, sequence.prompt_count);
+    counters_.prompt_tokens += sequence.prompt_count;
+    if (options_.prefix_caching) {
+      counters_.prefix_queries += sequence.wanted();
+      counters_.prefix_hits += hit_tokens;
+    }
+  }
+  counters_.recomputed_tokens += std::max(0, sequence.lost_tokens - hit_tokens);
+  sequence.lost_tokens = 0;
+}
+
+}  // namespace kantha::sched

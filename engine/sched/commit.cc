@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <utility>
+
+#include "engine/sched/scheduler.h"
+
+/// From a step's results to progress, events and ends.
+namespace kantha::sched {
+
+std::optional<FinishReason> completed(const Sequence& sequence, std::int32_t context_max) {
+  const TokenId last = sequence.tokens.back();
+  if (std::ranges::find(sequence.end_ids, last) != sequence.end_ids.end()) {
+    return FinishReason::kStop;
+  }
+  if (sequence.output_count() >= sequence.spec.max_tokens || sequence.wanted() >= context_max) {
+    return FinishReason::kLength;
+  }
+  return std::nullopt;
+}
+
+void Scheduler::commit(std::span<SampledToken> sampled) {
+  std::size_t next = 0;
+  for (const Grant& grant : plan_.grants) {
+    SampledToken* result = nullptr;
+    if (grant.samples()) {
+      CHECK(next < sampled.size(), "one result per grant that samples");
+      result = &sampled[next++];
+    }
+    commit_grant(grant, result);
+  }
+  CHECK(next == sampled.size(), "one result per grant that samples");
+  plan_.grants.clear();
+}
+
+void Scheduler::commit_grant(const Grant& grant, SampledToken* sampled) {
+  Sequence& sequence = *grant.sequence;
+  if (sampled != nullptr && !sampled->error.empty()) {
+    // What was computed is not to be trusted: end without publishing it.
+    TokenEvent event = event_of(sequence);
+    event.error = std::move(sampled->error);
+    finish(sequence, FinishReason::kError, std::move(event));
+    return;
+  }
+  sequence.computed += grant.tokens;
+  const std::int32_t full_blocks = sequence.computed / pool_.block_size();
+  if (options_.prefix_caching && full_blocks > sequence.published_blocks) {
+    const std::span<const TokenId> tokens(sequence.tokens);
+    sequence.blocks.publish(tokens.first(static_cast<std::size_t>(sequence.computed)),
+                            sequence.published_blocks, /*salt=*/0);
+    sequence.published_blocks = full_blocks;
+  }
+  if (sampled != nullptr) append(sequence, *sampled);
+}
+
+void Scheduler::append(Sequence& sequence, SampledToken& sampled) {
+  sequence.tokens.push_back(sampled.token);
+  ++counters_.generation_tokens;
+  TokenEvent event = event_of(sequence);
+  event.token = sampled.token;
+  event.logprob = sampled.logprob;
+  event.top_logprobs = std::move(sampled.top_logprobs);
+  if (const auto reason = completed(sequence, options_.context_max)) {
+    finish(sequence, *reason, std::move(event));
+  } else {
+    events_.push_back({sequence.sink, std::move(event)});
+  }
+}
+
+TokenEvent Scheduler::event_of(const Sequence& sequence) const {
+  TokenEvent event;
+  event.id = sequence.spec.id;
+  event.prompt_tokens = sequence.prompt_count;
+  event.cached_tokens = sequence.cached_tokens;
+  event.output_tokens = sequence.output_count();
+  return event;
+}
+
+void Scheduler::finish(Sequence& sequence, FinishReason reason, TokenEvent event) {
+  event.finish = reason;
+  ++counters_.finished[static_cast<std::size_t>(reason)];
+  if (sequence.state == SequenceState::kRunning) {
+    std::erase(running_, &sequence);
+  } else {
+    std::erase(waiting_, &sequence);
+    waiting_tokens_ -= sequence.wanted();
+  }
+  events_.push_back({std::move(sequence.sink), std::move(event)});
+  const RequestId id = sequence.spec.id;
+  finished_.push_back(id);
+  sequences_.erase(id);  // gives the blocks back
+}
+
+void Scheduler::abort(RequestId id) {
+  const auto found = sequences_.find(id);
+  if (found == sequences_.end()) return;
+  finish(*found->second, FinishReason::kAbort, event_of(*found->second));
+}
+
+void Scheduler::abort_all() {
+  while (!sequences_.empty()) abort(sequences_.begin()->first);
+}
+
+}  // namespace kantha::sched
