@@ -1,0 +1,120 @@
+#include "engine/gateway/admission.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace kantha::gateway {
+namespace {
+
+std::string number(std::int64_t value) { return std::to_string(value); }
+
+std::int64_t retry_after_ms(const QueueNumbers& queue) {
+  if (queue.tokens_per_second <= 0) return 1000;
+  const double ms = static_cast<double>(queue.tokens_waiting) / queue.tokens_per_second * 1000;
+  return static_cast<std::int64_t>(std::clamp(ms, 100.0, 60'000.0));
+}
+
+Error too_long(std::string message) {
+  Error error = invalid_argument(std::move(message));
+  error.reason = "context_length_exceeded";
+  return error;
+}
+
+Error out_of_range(const char* field, const std::string& range, const std::string& got) {
+  return invalid_argument(std::string(field) + ": expected " + range + ", got " + got, field);
+}
+
+Status check_tokens(const char* field, std::span<const TokenId> tokens, std::int32_t vocabulary) {
+  for (const TokenId token : tokens) {
+    if (token < 0 || token >= vocabulary) {
+      return out_of_range(field, "token ids in [0, " + number(vocabulary - 1) + "]", number(token));
+    }
+  }
+  return ok_status();
+}
+
+// Written so that NaN fails.
+Status check_sampling(const sched::SamplingParams& sampling, std::int32_t vocabulary) {
+  if (!(sampling.temperature >= 0 && sampling.temperature <= 2)) {
+    return out_of_range("temperature", "a number in [0, 2]", std::to_string(sampling.temperature));
+  }
+  if (!(sampling.top_p > 0 && sampling.top_p <= 1)) {
+    return out_of_range("top_p", "a number in (0, 1]", std::to_string(sampling.top_p));
+  }
+  if (!(sampling.min_p >= 0 && sampling.min_p < 1)) {
+    return out_of_range("min_p", "a number in [0, 1)", std::to_string(sampling.min_p));
+  }
+  if (sampling.top_k < 0) {
+    return out_of_range("top_k", "an integer of at least 0", number(sampling.top_k));
+  }
+  if (sampling.logprobs < -1 || sampling.logprobs > vocabulary) {
+    return out_of_range("logprobs", "an integer in [-1, " + number(vocabulary) + "]",
+                        number(sampling.logprobs));
+  }
+  return ok_status();
+}
+
+Status check_length(const EngineLimits& limits, const sched::GenerateSpec& spec) {
+  const auto prompt = static_cast<std::int64_t>(spec.prompt.size());
+  if (prompt + 1 > limits.context_max) {
+    return too_long("the prompt has " + number(prompt) +
+                    " tokens; with one output token it exceeds the context of " +
+                    number(limits.context_max) + " tokens");
+  }
+  const std::int64_t longest = std::min<std::int64_t>(prompt + spec.max_tokens, limits.context_max);
+  if (longest > limits.pool_tokens) {
+    return too_long("the prompt's " + number(prompt) + " tokens and max_tokens " +
+                    number(spec.max_tokens) + " need " + number(longest) +
+                    " tokens of KV cache; the whole cache holds " + number(limits.pool_tokens));
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Status check_queue(const EngineLimits& limits, const QueueNumbers& queue,
+                   std::int64_t prompt_tokens) {
+  if (queue.requests_waiting == 0) return ok_status();
+  std::string message;
+  if (queue.requests_waiting >= limits.requests_queued_max) {
+    message = number(queue.requests_waiting) + " requests wait already; the limit is " +
+              number(limits.requests_queued_max);
+  } else if (queue.tokens_waiting + prompt_tokens > limits.prompt_tokens_queued_max) {
+    message = number(queue.tokens_waiting) + " prompt tokens wait already; with " +
+              number(prompt_tokens) + " more the limit of " +
+              number(limits.prompt_tokens_queued_max) + " is exceeded";
+  } else {
+    return ok_status();
+  }
+  return Error{.code = Code::kResourceExhausted,
+               .message = std::move(message),
+               .reason = "queue_full",
+               .retry_after_ms = retry_after_ms(queue)};
+}
+
+Status check_spec(const EngineLimits& limits, const sched::GenerateSpec& spec) {
+  if (spec.prompt.empty()) return out_of_range("prompt", "at least one token", "none");
+  if (spec.max_tokens < 1) {
+    return out_of_range("max_tokens", "an integer of at least 1", number(spec.max_tokens));
+  }
+  if (spec.min_tokens < 0 || spec.min_tokens > spec.max_tokens) {
+    return out_of_range("min_tokens", "an integer in [0, " + number(spec.max_tokens) + "]",
+                        number(spec.min_tokens));
+  }
+  TRY_OK(check_length(limits, spec));
+  const auto resumed = static_cast<std::int64_t>(spec.resumed.size());
+  const auto prompt = static_cast<std::int64_t>(spec.prompt.size());
+  const std::int64_t output_max =
+      std::min<std::int64_t>(spec.max_tokens, limits.context_max - prompt);
+  if (resumed > output_max) {
+    return out_of_range("resumed", "at most " + number(output_max) + " tokens", number(resumed));
+  }
+  TRY_OK(check_tokens("prompt", spec.prompt, limits.vocabulary_size));
+  TRY_OK(check_tokens("resumed", spec.resumed, limits.vocabulary_size));
+  TRY_OK(check_tokens("stop_token_ids", spec.stop_token_ids, limits.vocabulary_size));
+  return check_sampling(spec.sampling, limits.vocabulary_size);
+}
+
+}  // namespace kantha::gateway
