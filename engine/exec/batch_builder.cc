@@ -1,0 +1,56 @@
+#include "engine/exec/batch_builder.h"
+
+#include <algorithm>
+
+namespace kantha::exec {
+
+Batch BatchBuilder::build(const sched::StepPlan& plan) {
+  CHECK(!plan.grants.empty(), "a batch has rows");
+  token_ids_.clear();
+  positions_.clear();
+  slots_.clear();
+  logit_rows_.clear();
+  row_starts_.assign(1, 0);
+  for (const sched::Grant& grant : plan.grants) add(grant);
+  fill_tables(plan);
+  return {.token_ids = token_ids_,
+          .positions = positions_,
+          .slots = slots_,
+          .row_starts = row_starts_,
+          .block_tables = block_tables_,
+          .block_table_stride = stride_,
+          .logit_rows = logit_rows_};
+}
+
+void BatchBuilder::add(const sched::Grant& grant) {
+  const sched::Sequence& sequence = *grant.sequence;
+  const std::int32_t end = sequence.computed + grant.tokens;
+  CHECK(grant.tokens > 0 && end <= sequence.wanted(), "a grant stays within what is known");
+  std::int32_t slot = 0;
+  for (std::int32_t position = sequence.computed; position < end; ++position) {
+    const bool new_block = position == sequence.computed || position % block_size_ == 0;
+    slot = new_block ? sequence.blocks.slot(position) : slot + 1;
+    token_ids_.push_back(sequence.tokens[static_cast<std::size_t>(position)]);
+    positions_.push_back(position);
+    slots_.push_back(slot);
+  }
+  const auto rows = static_cast<std::int32_t>(token_ids_.size());
+  if (grant.samples()) logit_rows_.push_back(rows - 1);
+  row_starts_.push_back(rows);
+}
+
+void BatchBuilder::fill_tables(const sched::StepPlan& plan) {
+  stride_ = 0;
+  for (const sched::Grant& grant : plan.grants) {
+    stride_ = std::max(stride_, grant.sequence->blocks.size());
+  }
+  block_tables_.resize(plan.grants.size() * static_cast<std::size_t>(stride_));
+  BlockId* row = block_tables_.data();
+  for (const sched::Grant& grant : plan.grants) {
+    const cache::BlockTable& blocks = grant.sequence->blocks;
+    for (std::int32_t i = 0; i < blocks.size(); ++i) row[i] = blocks.block(i);
+    row += stride_;
+  }
+}
+
+}  // namespace kantha::exec

@@ -1,0 +1,139 @@
+#include "engine/exec/engine_loop.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kantha::exec {
+namespace {
+
+sched::SchedulerOptions scheduler_options(const EngineOptions& options) {
+  return {.context_max = options.context_max,
+          .sequences_max = options.sequences_max,
+          .step_tokens_max = options.step_tokens_max,
+          .prefix_caching = options.prefix_caching,
+          .end_tokens = options.end_tokens};
+}
+
+}  // namespace
+
+gateway::EngineLimits limits_of(const EngineOptions& options, std::int32_t vocabulary_size) {
+  return {.context_max = options.context_max,
+          .pool_tokens = std::int64_t{options.kv.block_count} * options.kv.block_size,
+          .vocabulary_size = vocabulary_size,
+          .requests_queued_max = options.requests_queued_max,
+          .prompt_tokens_queued_max = options.prompt_tokens_queued_max};
+}
+
+EngineLoop::EngineLoop(std::unique_ptr<Forward> forward, EngineOptions options, const Clock& clock,
+                       gateway::Inbox& inbox)
+    : options_(std::move(options)),
+      clock_(clock),
+      inbox_(inbox),
+      forward_(std::move(forward)),
+      pool_(options_.kv.block_count, options_.kv.block_size),
+      scheduler_(scheduler_options(options_), pool_),
+      builder_(options_.kv.block_size) {
+  CHECK(options_.step_tokens_max <= forward_->rows_max(), "a step's rows fit the forward");
+  CHECK(options_.sequences_max <= forward_->logit_rows_max(), "a step's logits fit the forward");
+  CHECK(options_.requests_queued_max >= 1 && options_.prompt_tokens_queued_max >= 1);
+  for (const TokenId token : options_.end_tokens) {
+    CHECK(token >= 0 && token < forward_->vocabulary_size(), "end tokens are in the vocabulary");
+  }
+  report();
+}
+
+bool EngineLoop::turn(Duration patience) {
+  gateway::Inbox::Delivery delivery =
+      inbox_.receive(scheduler_.empty() ? patience : Duration::zero());
+  const bool closed = delivery.closed;
+  accept(std::move(delivery));
+  if (closed) {
+    scheduler_.abort_all();
+  } else {
+    step();
+  }
+  report();
+  outbox_.flush();
+  return !closed;
+}
+
+void EngineLoop::accept(gateway::Inbox::Delivery delivery) {
+  for (gateway::Inbox::Request& request : delivery.requests) {
+    scheduler_.add(std::move(request.spec), std::move(request.sink));
+  }
+  for (const RequestId id : delivery.aborts) scheduler_.abort(id);
+}
+
+void EngineLoop::step() {
+  const sched::StepPlan& plan = scheduler_.schedule();
+  if (plan.grants.empty()) return;
+  const TimePoint begin = clock_.now();
+  for (const cache::BlockCopy& copy : plan.copies) forward_->copy_block(copy.from, copy.to);
+  const Batch batch = builder_.build(plan);
+  const auto vocabulary = static_cast<std::size_t>(forward_->vocabulary_size());
+  logits_.resize(std::max(logits_.size(), batch.logit_rows.size() * vocabulary));
+  forward_->run(batch, std::span(logits_).first(batch.logit_rows.size() * vocabulary));
+  sample(plan);
+  scheduler_.commit(sampled_);
+  ++steps_;
+  measure(begin, static_cast<std::int64_t>(batch.token_ids.size()));
+#ifndef NDEBUG
+  const Status whole = scheduler_.check_integrity();
+  CHECK(whole.ok(), whole.error().message.c_str());
+#endif
+}
+
+void EngineLoop::sample(const sched::StepPlan& plan) {
+  sampled_.clear();
+  const auto vocabulary = static_cast<std::size_t>(forward_->vocabulary_size());
+  for (const sched::Grant& grant : plan.grants) {
+    if (!grant.samples()) continue;
+    const sched::Sequence& sequence = *grant.sequence;
+    DrawPoint point{.position = static_cast<std::uint64_t>(sequence.output_count())};
+    if (sequence.output_count() < sequence.spec.min_tokens) point.masked = sequence.end_ids;
+    const auto row = std::span(logits_).subspan(sampled_.size() * vocabulary, vocabulary);
+    sampled_.push_back(sampler_.sample(row, sequence.spec.sampling, point));
+  }
+}
+
+/// Keeps the rate of computed tokens as a moving average over about the last 16 steps.
+void EngineLoop::measure(TimePoint begin, std::int64_t rows) {
+  last_step_ = clock_.now();
+  const double seconds = std::chrono::duration<double>(last_step_ - begin).count();
+  if (seconds <= 0) return;
+  const double rate = static_cast<double>(rows) / seconds;
+  tokens_per_second_ += (rate - tokens_per_second_) / (tokens_per_second_ == 0 ? 1 : 16);
+}
+
+void EngineLoop::report() {
+  const std::vector<RequestId> finished = scheduler_.take_finished();
+  for (sched::AddressedEvent& out : scheduler_.take_events()) {
+    outbox_.add(std::move(out.sink), std::move(out.event));
+  }
+  inbox_.publish({.stats = stats(), .tokens_per_second = tokens_per_second_, .finished = finished});
+}
+
+gateway::EngineStats EngineLoop::stats() const {
+  const sched::SchedulerCounters& counters = scheduler_.counters();
+  gateway::EngineStats stats;
+  stats.blocks_total = pool_.total();
+  stats.blocks_active = pool_.active();
+  stats.blocks_cached = pool_.cached();
+  stats.blocks_free = pool_.idle() - pool_.cached();
+  stats.block_size = pool_.block_size();
+  stats.waiting_tokens = scheduler_.waiting_tokens();
+  stats.requests_running = scheduler_.running_count();
+  stats.requests_waiting = scheduler_.waiting_count();
+  stats.prompt_tokens_total = counters.prompt_tokens;
+  stats.generation_tokens_total = counters.generation_tokens;
+  stats.prefix_queries_total = counters.prefix_queries;
+  stats.prefix_hits_total = counters.prefix_hits;
+  stats.preemptions_total = counters.preemptions;
+  stats.recomputed_tokens_total = counters.recomputed_tokens;
+  for (std::size_t i = 0; i < 4; ++i) stats.finished_total[i] = counters.finished[i];
+  stats.steps_total = steps_;
+  stats.last_step = last_step_;
+  return stats;
+}
+
+}  // namespace kantha::exec

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/cache/block_pool.h"
+#include "engine/exec/batch_builder.h"
+#include "engine/exec/engine_thread.h"
+#include "engine/exec/forward.h"
+#include "engine/exec/sampler.h"
+#include "engine/gateway/inbox.h"
+#include "engine/gateway/outbox.h"
+#include "engine/sched/scheduler.h"
+
+/// What the engine thread does, without the thread.
+namespace kantha::exec {
+
+/// The limits that follow from the options; what the door checks requests against.
+gateway::EngineLimits limits_of(const EngineOptions& options, std::int32_t vocabulary_size);
+
+/// Owns sched, cache and exec; takes from the inbox, sends to sinks. All methods on one thread.
+///
+///   turn = receive → abort, add → schedule → copy blocks → build → forward → sample → commit
+///          → publish numbers → send events
+///
+/// Numbers are published before events are sent: whoever sees a request's last event reads stats
+/// that no longer count it.
+class EngineLoop {
+ public:
+  /// CHECKs options against the forward (rows, logit rows). The inbox outlives the loop.
+  EngineLoop(std::unique_ptr<Forward> forward, EngineOptions options, const Clock& clock,
+             gateway::Inbox& inbox);
+
+  /// Does one turn; waits up to `patience` for input when there is nothing to compute. False when
+  /// the inbox is closed: every request has been ended with kAbort.
+  bool turn(Duration patience);
+  /// No request is open here (the inbox may hold some).
+  bool idle() const { return scheduler_.empty(); }
+  const sched::Scheduler& scheduler() const { return scheduler_; }
+  const cache::BlockPool& pool() const { return pool_; }
+
+ private:
+  void accept(gateway::Inbox::Delivery delivery);
+  void step();
+  void sample(const sched::StepPlan& plan);
+  void measure(TimePoint begin, std::int64_t rows);
+  void report();
+  gateway::EngineStats stats() const;
+
+  EngineOptions options_;
+  const Clock& clock_;
+  gateway::Inbox& inbox_;
+  std::unique_ptr<Forward> forward_;
+  cache::BlockPool pool_;
+  sched::Scheduler scheduler_;
+  BatchBuilder builder_;
+  Sampler sampler_;
+  gateway::Outbox outbox_;
+  std::vector<float> logits_;  ///< [sequences_max, vocabulary]
+  std::vector<sched::SampledToken> sampled_;
+  std::int64_t steps_ = 0;
+  TimePoint last_step_{};
+  double tokens_per_second_ = 0;
+};
+
+}  // namespace kantha::exec

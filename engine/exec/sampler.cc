@@ -1,0 +1,131 @@
+#include "engine/exec/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/rng.h"
+
+namespace kantha::exec {
+namespace {
+
+constexpr float kGreedyBelow = 1e-5F;
+constexpr float kNothing = -std::numeric_limits<float>::infinity();
+
+}  // namespace
+
+sched::SampledToken Sampler::sample(std::span<float> logits, const sched::SamplingParams& sampling,
+                                    const DrawPoint& point) {
+  sched::SampledToken result;
+  std::optional<std::string> broken = scan_.scan(logits);
+  if (!broken && sampling.logprobs >= 0) take_logprobs(logits, sampling.logprobs);
+  if (!broken && !point.masked.empty()) {
+    for (const TokenId token : point.masked) logits[static_cast<std::size_t>(token)] = kNothing;
+    broken = scan_.scan(logits);
+  }
+  if (broken) {
+    result.error = std::move(*broken);
+    return result;
+  }
+  const bool greedy = sampling.temperature < kGreedyBelow;
+  result.token = greedy ? scan_.argmax() : draw(logits, sampling, point.position);
+  if (sampling.logprobs >= 0) {
+    const double logit = double{logits[static_cast<std::size_t>(result.token)]};
+    result.logprob = static_cast<float>(logit - log_sum_);
+    result.top_logprobs = std::exchange(top_, {});
+  }
+  return result;
+}
+
+void Sampler::take_logprobs(std::span<const float> logits, std::int32_t top) {
+  weights_.compute(logits, scan_.max(), 1.0F);
+  log_sum_ = double{scan_.max()} + std::log(weights_.total());
+  scan_.best(static_cast<std::size_t>(top), kept_);
+  std::ranges::sort(kept_, &Candidate::better_than);
+  top_.clear();
+  for (const Candidate& candidate : kept_) {
+    top_.push_back({.token = candidate.token,
+                    .logprob = static_cast<float>(double{candidate.logit} - log_sum_)});
+  }
+}
+
+bool Sampler::truncates(const sched::SamplingParams& sampling, std::size_t vocabulary) const {
+  const bool top_k = sampling.top_k > 0 && static_cast<std::size_t>(sampling.top_k) < vocabulary;
+  return top_k || sampling.top_p < 1 || sampling.min_p > 0;
+}
+
+TokenId Sampler::draw(std::span<const float> logits, const sched::SamplingParams& sampling,
+                      std::uint64_t position) {
+  const double unit = random_unit(sampling.seed, position);
+  weights_.compute(logits, scan_.max(), sampling.temperature);
+  if (!truncates(sampling, logits.size())) return weights_.token_at(unit * weights_.total());
+
+  const auto vocabulary = logits.size();
+  if (sampling.top_k > 0 && static_cast<std::size_t>(sampling.top_k) < vocabulary) {
+    scan_.best(static_cast<std::size_t>(sampling.top_k), kept_);
+    if (sampling.top_p < 1) keep_top_p(double{sampling.top_p} * mass(0, kept_.size()));
+  } else if (sampling.top_p < 1) {
+    const double need = double{sampling.top_p} * weights_.total();
+    // Most rows have their mass within a few units of the best logit; look deeper when needed.
+    float depth = 8;
+    do {
+      scan_.above(scan_.max() - depth * sampling.temperature, kept_);
+      depth *= 2;
+    } while (mass(0, kept_.size()) < need && depth < 256);
+    keep_top_p(need);
+  } else {
+    // exp(-92) is below the smallest weight that is kept.
+    const float depth = std::min(92.0F, -std::log(sampling.min_p) + 0.01F);
+    scan_.above(scan_.max() - depth * sampling.temperature, kept_);
+  }
+  std::erase_if(kept_, [&](const Candidate& candidate) {
+    return weights_.of(candidate.token) < sampling.min_p;
+  });
+  return draw_kept(unit);
+}
+
+double Sampler::mass(std::size_t begin, std::size_t end) const {
+  double sum = 0;
+  for (std::size_t i = begin; i < end; ++i) sum += double{weights_.of(kept_[i].token)};
+  return sum;
+}
+
+/// Cuts kept_ to its shortest best-first prefix that weighs `need`: halving around the median
+/// instead of sorting, so that a flat row costs a few passes.
+void Sampler::keep_top_p(double need) {
+  std::size_t low = 0;
+  std::size_t high = kept_.size();
+  double before = 0;
+  const auto at = [&](std::size_t i) { return kept_.begin() + static_cast<std::ptrdiff_t>(i); };
+  while (high - low > 32) {
+    const std::size_t middle = low + (high - low) / 2;
+    std::ranges::nth_element(at(low), at(middle), at(high), &Candidate::better_than);
+    const double half = mass(low, middle);
+    if (before + half >= need) {
+      high = middle;
+    } else {
+      before += half;
+      low = middle;
+    }
+  }
+  std::ranges::sort(at(low), at(high), &Candidate::better_than);
+  while (low < high && before < need) before += double{weights_.of(kept_[low++].token)};
+  kept_.resize(std::max<std::size_t>(low, 1));
+}
+
+TokenId Sampler::draw_kept(double unit) const {
+  const double target = unit * mass(0, kept_.size());
+  double passed = 0;
+  TokenId last = kept_.front().token;
+  for (const Candidate& candidate : kept_) {
+    const double weight = double{weights_.of(candidate.token)};
+    if (weight == 0) continue;
+    last = candidate.token;
+    passed += weight;
+    if (passed > target) break;
+  }
+  return last;
+}
+
+}  // namespace kantha::exec

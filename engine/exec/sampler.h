@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/exec/row_scan.h"
+#include "engine/sched/generate_spec.h"
+#include "engine/sched/sequence.h"
+
+/// From a row of logits to a token.
+namespace kantha::exec {
+
+/// What one draw depends on besides its logits.
+struct DrawPoint {
+  std::uint64_t position = 0;            ///< index of the output token, resumed ones included
+  std::span<const TokenId> masked = {};  ///< may not be drawn now (end tokens before min_tokens)
+};
+
+/// Draws tokens. A pure function of (logits, sampling, point): the random number is
+/// random_unit(seed, position), so neighbours in the batch do not matter and a resumed request goes
+/// on with the numbers that it would have had. The engine thread owns it; buffers are reused.
+///
+/// Order, over the distribution as it stands after the step before (as Hugging Face has it, and
+/// llama.cpp but for its late temperature):
+///   1. masked tokens go;
+///   2. temperature: below 1e-5 the best token is taken (lowest id of equals) and that is all;
+///   3. top_k: the k best;
+///   4. top_p: the fewest best whose probability reaches top_p, at least one;
+///   5. min_p: those with at least min_p times the best one's probability.
+/// Log-probabilities are those of the raw logits, before all this: logit - log(sum exp), summed in
+/// double. NaN, +inf or no possible token give SampledToken::error.
+class Sampler {
+ public:
+  /// logits [vocabulary] f32; masked entries are overwritten.
+  sched::SampledToken sample(std::span<float> logits, const sched::SamplingParams& sampling,
+                             const DrawPoint& point);
+
+ private:
+  void take_logprobs(std::span<const float> logits, std::int32_t top);
+  TokenId draw(std::span<const float> logits, const sched::SamplingParams& sampling,
+               std::uint64_t position);
+  void keep_top_k(const sched::SamplingParams& sampling);
+  void keep_top_p(double need);
+  bool truncates(const sched::SamplingParams& sampling, std::size_t vocabulary) const;
+  TokenId draw_kept(double unit) const;
+  double mass(std::size_t begin, std::size_t end) const;
+
+  RowScan scan_;
+  RowWeights weights_;
+  std::vector<Candidate> kept_;
+  double log_sum_ = 0;
+  std::vector<sched::TokenLogprob> top_;
+};
+
+}  // namespace kantha::exec
