@@ -31,4 +31,11 @@ if(KANTHA_SANITIZE)
   target_compile_options(kantha_flags INTERFACE -fsanitize=${KANTHA_SANITIZE}
                                                 -fno-sanitize-recover=all)
   target_link_options(kantha_flags INTERFACE -fsanitize=${KANTHA_SANITIZE})
+  # For the tests' environment; what is suppressed, and why, stands in the files.
+  set(KANTHA_SUPPRESSIONS ${CMAKE_SOURCE_DIR}/tests/sanitizers)
+  set(KANTHA_SANITIZER_OPTIONS
+    "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1"
+    "LSAN_OPTIONS=suppressions=${KANTHA_SUPPRESSIONS}/lsan.supp:print_suppressions=0"
+    "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1"
+    "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${KANTHA_SUPPRESSIONS}/tsan.supp")
 endif()
