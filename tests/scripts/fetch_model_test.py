@@ -56,7 +56,7 @@ class Index(http.server.ThreadingHTTPServer):
         self.wheel_status = 200
         self.seen = []  # (path, Range header)
         self.stop = threading.Event()
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
     @property
     def url(self):
