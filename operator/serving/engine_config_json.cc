@@ -1,0 +1,41 @@
+#include "operator/serving/engine_config_json.h"
+
+#include "base/digest.h"
+
+namespace kantha::serving {
+
+std::string engine_config_json(const ModelServing& serving, const EnginePlacement& placement) {
+  const EngineConfig& config = serving.spec.engine.config;
+  OrderedJson engine;
+  if (config.max_model_len > 0) engine["maxModelLen"] = config.max_model_len;
+  engine["maxNumSeqs"] = config.max_num_seqs;
+  engine["blockSize"] = config.block_size;
+  engine["kvCacheDtype"] = config.kv_cache_dtype;
+  if (!config.kv_cache_memory.empty()) engine["kvCacheMemory"] = config.kv_cache_memory;
+  engine["gpuMemoryUtilization"] = config.gpu_memory_utilization;
+  engine["prefixCaching"] = config.prefix_caching;
+  OrderedJson out;
+  out["model"]["path"] = placement.model_path;
+  out["model"]["name"] = serving.served_name();
+  out["engine"] = std::move(engine);
+  out["listen"] = OrderedJson::array({"unix:" + placement.socket_path});
+  out["drain"]["timeoutSeconds"] = serving.spec.drain.timeout_seconds;
+  return dump_json(out) + "\n";
+}
+
+std::string engine_config_hash(const std::string& config_json) { return sha256_hex(config_json); }
+
+Revision revision_of(const ModelServing& serving, const std::string& model_path) {
+  OrderedJson pod;
+  pod["image"] = serving.spec.engine.image;
+  pod["name"] = serving.served_name();
+  pod["drain"] = serving.spec.drain.timeout_seconds;
+  Revision out;
+  out.pod = sha256_hex(dump_json(pod));
+  out.whole = sha256_hex(out.pod + engine_config_json(serving, {model_path, "engine.sock"}));
+  return out;
+}
+
+std::string short_revision(const std::string& digest) { return "r-" + digest.substr(0, 10); }
+
+}  // namespace kantha::serving

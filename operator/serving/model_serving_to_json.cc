@@ -1,0 +1,128 @@
+#include "operator/serving/model_serving_to_json.h"
+
+#include "operator/serving/quantity.h"
+
+namespace kantha::serving {
+namespace {
+
+Json int_or_percent_json(const IntOrPercent& value) {
+  return value.percent ? Json(int_or_percent_text(value)) : Json(value.value);
+}
+
+Json source_json(const ModelSource& source) {
+  Json out = Json::object();
+  if (source.host_path) out["hostPath"] = *source.host_path;
+  if (source.pvc) out["pvc"] = {{"claimName", source.pvc->claim_name}, {"path", source.pvc->path}};
+  if (source.http) out["http"] = {{"url", source.http->url}, {"sha256", source.http->sha256}};
+  if (source.image) {
+    out["image"] = {{"reference", source.image->reference}, {"path", source.image->path}};
+  }
+  return out;
+}
+
+Json engine_json(const EngineSpec& engine) {
+  const EngineConfig& config = engine.config;
+  Json out = {{"maxModelLen", config.max_model_len},
+              {"maxNumSeqs", config.max_num_seqs},
+              {"blockSize", config.block_size},
+              {"kvCacheDtype", config.kv_cache_dtype},
+              {"gpuMemoryUtilization", config.gpu_memory_utilization},
+              {"prefixCaching", config.prefix_caching}};
+  if (!config.kv_cache_memory.empty()) out["kvCacheMemory"] = config.kv_cache_memory;
+  return {{"image", engine.image}, {"config", out}};
+}
+
+Json resources_json(const ResourcesSpec& resources) {
+  Json out = {{"accelerator",
+               {{"resourceName", resources.accelerator.resource_name},
+                {"count", resources.accelerator.count}}}};
+  if (!resources.cpu.empty()) out["cpu"] = resources.cpu;
+  if (!resources.memory.empty()) out["memory"] = resources.memory;
+  return out;
+}
+
+Json toleration_json(const Toleration& toleration) {
+  Json out = Json::object();
+  if (!toleration.key.empty()) out["key"] = toleration.key;
+  if (!toleration.op.empty()) out["operator"] = toleration.op;
+  if (!toleration.value.empty()) out["value"] = toleration.value;
+  if (!toleration.effect.empty()) out["effect"] = toleration.effect;
+  if (toleration.toleration_seconds) out["tolerationSeconds"] = *toleration.toleration_seconds;
+  return out;
+}
+
+Json scheduling_json(const SchedulingSpec& scheduling) {
+  Json tolerations = Json::array();
+  for (const Toleration& entry : scheduling.tolerations) {
+    tolerations.push_back(toleration_json(entry));
+  }
+  Json spreads = Json::array();
+  for (const TopologySpread& entry : scheduling.topology_spread_constraints) {
+    spreads.push_back({{"maxSkew", entry.max_skew},
+                       {"topologyKey", entry.topology_key},
+                       {"whenUnsatisfiable", entry.when_unsatisfiable}});
+  }
+  return {{"nodeSelector", scheduling.node_selector},
+          {"tolerations", tolerations},
+          {"topologySpreadConstraints", spreads},
+          {"priorityClassName", scheduling.priority_class_name}};
+}
+
+Json rollout_json(const RolloutSpec& rollout) {
+  Json rings = Json::array();
+  for (const RingSpec& ring : rollout.rings) {
+    rings.push_back({{"name", ring.name}, {"size", int_or_percent_json(ring.size)}});
+  }
+  const GatesSpec& gates = rollout.gates;
+  return {{"rings", rings},
+          {"bake", {{"seconds", rollout.bake.seconds}, {"minRequests", rollout.bake.min_requests}}},
+          {"gates",
+           {{"maxErrorRatio", gates.max_error_ratio},
+            {"maxTtftP95Ratio", gates.max_ttft_p95_ratio},
+            {"maxItlP95Ratio", gates.max_itl_p95_ratio},
+            {"goldenPrompts", {{"configMap", gates.golden_prompts_config_map}}}}},
+          {"maxUnavailable", int_or_percent_json(rollout.max_unavailable)},
+          {"paused", rollout.paused}};
+}
+
+Json gateway_json(const GatewaySpec& gateway) {
+  return {{"authSecret", gateway.auth_secret},
+          {"limits",
+           {{"maxQueuedTokens", gateway.limits.max_queued_tokens},
+            {"requestsPerMinute", gateway.limits.requests_per_minute},
+            {"tokensPerMinute", gateway.limits.tokens_per_minute}}}};
+}
+
+Json metadata_json(const ObjectMeta& metadata) {
+  Json out = {{"name", metadata.name}};
+  if (!metadata.name_space.empty()) out["namespace"] = metadata.name_space;
+  if (!metadata.labels.empty()) out["labels"] = metadata.labels;
+  if (!metadata.annotations.empty()) out["annotations"] = metadata.annotations;
+  if (metadata.generation != 0) out["generation"] = metadata.generation;
+  return out;
+}
+
+}  // namespace
+
+Json to_json(const ModelServing& serving) {
+  const ModelServingSpec& spec = serving.spec;
+  Json out = {{"model", {{"name", spec.model.name}, {"source", source_json(spec.model.source)}}},
+              {"engine", engine_json(spec.engine)},
+              {"resources", resources_json(spec.resources)},
+              {"scheduling", scheduling_json(spec.scheduling)},
+              {"rollout", rollout_json(spec.rollout)},
+              {"gateway", gateway_json(spec.gateway)},
+              {"drain", {{"timeoutSeconds", spec.drain.timeout_seconds}}}};
+  if (spec.replicas) out["replicas"] = *spec.replicas;
+  if (spec.autoscaling) {
+    out["autoscaling"] = {{"minReplicas", spec.autoscaling->min_replicas},
+                          {"maxReplicas", spec.autoscaling->max_replicas},
+                          {"targetKvPressure", spec.autoscaling->target_kv_pressure}};
+  }
+  return {{"apiVersion", kApiVersion},
+          {"kind", kKind},
+          {"metadata", metadata_json(serving.metadata)},
+          {"spec", out}};
+}
+
+}  // namespace kantha::serving

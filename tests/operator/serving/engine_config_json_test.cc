@@ -1,0 +1,79 @@
+#include "operator/serving/engine_config_json.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace kantha::serving {
+namespace {
+
+ModelServing sample() {
+  ModelServing m;
+  m.metadata.name = "smollm2";
+  m.spec.model.name = "smollm2-135m-instruct";
+  m.spec.model.source.host_path = "m.gguf";
+  m.spec.engine.config.max_model_len = 8192;
+  m.spec.engine.config.kv_cache_memory = "2Gi";
+  m.spec.replicas = 2;
+  return m;
+}
+
+TEST(EngineConfigJson, IsTheTextThatTheEngineReads) {
+  EXPECT_EQ(engine_config_json(sample(), {"/models/m.gguf", "/run/engine.sock"}),
+            R"({"model":{"path":"/models/m.gguf","name":"smollm2-135m-instruct"},)"
+            R"("engine":{"maxModelLen":8192,"maxNumSeqs":64,"blockSize":16,"kvCacheDtype":"auto",)"
+            R"("kvCacheMemory":"2Gi","gpuMemoryUtilization":0.92,"prefixCaching":true},)"
+            R"("listen":["unix:/run/engine.sock"],"drain":{"timeoutSeconds":300}})"
+            "\n");
+}
+
+TEST(EngineConfigJson, WhatTheEngineShallDecideIsLeftOut) {
+  ModelServing m = sample();
+  m.spec.engine.config.max_model_len = 0;
+  m.spec.engine.config.kv_cache_memory.clear();
+  const Json json = Json::parse(engine_config_json(m, {"m", "s"}));
+  EXPECT_FALSE(json["engine"].contains("maxModelLen"));
+  EXPECT_FALSE(json["engine"].contains("kvCacheMemory"));
+}
+
+TEST(EngineConfigJson, TheHashIsThatOfTheBytes) {
+  EXPECT_EQ(engine_config_hash("abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  const std::string a = engine_config_json(sample(), {"m", "s"});
+  EXPECT_EQ(engine_config_hash(a), engine_config_hash(engine_config_json(sample(), {"m", "s"})));
+}
+
+TEST(Revision, OnlyWhatDecidesTheAnswersIsInIt) {
+  using Edit = std::function<void(ModelServing&)>;
+  const struct {
+    const char* name;
+    Edit edit;
+    bool whole;
+    bool pod;
+  } cases[] = {
+      {"replicas", [](auto& m) { m.spec.replicas = 5; }, false, false},
+      {"autoscaling", [](auto& m) { m.spec.autoscaling.emplace(); }, false, false},
+      {"labels", [](auto& m) { m.metadata.labels["a"] = "b"; }, false, false},
+      {"pacing", [](auto& m) { m.spec.rollout.paused = true; }, false, false},
+      {"batch size", [](auto& m) { m.spec.engine.config.max_num_seqs = 8; }, true, false},
+      {"prefix caching", [](auto& m) { m.spec.engine.config.prefix_caching = false; }, true, false},
+      {"image", [](auto& m) { m.spec.engine.image = "other"; }, true, true},
+      {"served name", [](auto& m) { m.spec.model.name = "other"; }, true, true},
+      {"drain", [](auto& m) { m.spec.drain.timeout_seconds = 5; }, true, true},
+  };
+  const Revision base = revision_of(sample(), "/m.gguf");
+  for (const auto& c : cases) {
+    ModelServing m = sample();
+    c.edit(m);
+    const Revision edited = revision_of(m, "/m.gguf");
+    EXPECT_EQ(edited.whole != base.whole, c.whole) << c.name;
+    EXPECT_EQ(edited.pod != base.pod, c.pod) << c.name;
+  }
+  const Revision moved = revision_of(sample(), "/other.gguf");
+  EXPECT_NE(moved.whole, base.whole) << "other weights";
+  EXPECT_EQ(moved.pod, base.pod);
+  EXPECT_EQ(short_revision(base.whole), "r-" + base.whole.substr(0, 10));
+}
+
+}  // namespace
+}  // namespace kantha::serving
