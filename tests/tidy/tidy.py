@@ -137,8 +137,11 @@ def rule_planners_are_pure(file):
     if not re.match(r"operator/(serving|local)/plan[^/]*\.(h|cc)$", file.path):
         return
     for number, _, name in includes(file):
-        if re.search(r"clock\.h|client|store|base/net/|operator/kube|operator/runtime", name):
+        if re.search(r"client|store|base/net/|operator/kube|operator/runtime", name):
             yield number, f"a planner takes data and `now` only, not {name}"
+    # base/clock.h itself is fine: TimePoint, the type of `now`, is declared there.
+    for match in re.finditer(r"\b(Fake|System)?Clock\b|\bsystem_clock\b", file.bare):
+        yield line_of(file.bare, match.start()), f"a planner takes `now`, not {match[0]}"
 
 
 def rule_file_size(file):
@@ -193,7 +196,11 @@ def rule_function_size(file):
 def rule_columns(file):
     if file.suffix not in CPP + (".py", ".sh", ""):
         return
-    for number, line in enumerate(file.lines, 1):
+    if file.is_test and "/make_" in file.path:
+        return  # tables of awkward texts for golden files
+    # In tests a long literal (a YAML line, a JSON body) may stand as it is.
+    lines = file.bare.split("\n") if file.is_test and file.is_cpp else file.lines
+    for number, line in enumerate((line.rstrip() for line in lines), 1):
         if len(line) > COLUMNS_MAX and "http" not in line:
             yield number, f"{len(line)} columns, at most {COLUMNS_MAX}"
 
@@ -242,7 +249,7 @@ def rule_clean_text(file):
             yield number, "tab"
         if line != line.rstrip() and not line.endswith("\r"):
             yield number, "trailing blanks"
-        if re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2066-\u2069]",
+        if re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069]",
                      line):
             yield number, "control character"
     if file.text and not file.text.endswith("\n"):
