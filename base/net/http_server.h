@@ -13,13 +13,20 @@
 /// An HTTP/1.1 server on Asio and Beast: TCP and Unix sockets, keep-alive, chunked streams, limits.
 ///
 /// Flow: accept → read one request within the limits → handler → next request on the connection.
-/// Guarantees: a malformed or oversized request is answered with 400, 408, 413, 414, 417 or 431 and an
-/// OpenAI error object, and never reaches the handler; both Content-Length and Transfer-Encoding,
-/// repeated Content-Length, bare LF, obs-fold and control characters in names are refused (request
-/// smuggling); one handler runs per connection at a time; a handler that throws or returns without
-/// an answer becomes a 500 and a log line.
+/// Guarantees: a malformed or oversized request is answered with 400, 408, 413, 414, 417 or 431 and
+/// an OpenAI error object, and never reaches the handler; both Content-Length and
+/// Transfer-Encoding, repeated Content-Length, bare LF, obs-fold and control characters in names
+/// are refused (request smuggling); one handler runs per connection at a time; a handler that
+/// throws or returns without an answer becomes a 500 and a log line.
+///
+/// Client gone: the end of the client's sending side (FIN) or a reset, seen while a handler runs.
+/// A half-close counts as gone: HTTP clients close fully, and a FIN is all that a dead client
+/// sends. send() still tries to deliver, so that a half-closed client gets a whole answer that
+/// comes; write() gives kCancelled. Bytes of a next, pipelined request are no sign of leaving.
+///
 /// Assumptions: everything runs on one executor (a strand or a one-thread io_context); the handler
-/// awaits and never blocks.
+/// awaits and never blocks; a writer's calls are awaited one after the other; the server is
+/// destroyed before its executor's context.
 namespace kantha::net {
 
 /// The answering side of one request. Lives until the handler's task ends. Executor's thread only.
@@ -67,7 +74,8 @@ class HttpServer {
   /// Requests that a handler is answering now.
   std::size_t active_requests() const;
   std::size_t open_connections() const;
-  /// stop_accepting, then waits until no handler runs or the timeout passes, then closes what is left.
+  /// stop_accepting, then waits until no handler runs or the timeout passes, then closes the rest
+  /// (and lets handlers unwind for at most another second).
   Task<void> drain(Duration timeout);
   /// Closes everything now.
   void close();

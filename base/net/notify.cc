@@ -1,0 +1,71 @@
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include "base/net/task_group.h"
+
+namespace kantha::net {
+namespace asio = boost::asio;
+
+namespace {
+
+/// Longer waits than this count as this, so that adding them to a time cannot overflow.
+constexpr Duration kLongestWait = std::chrono::hours(24 * 365);
+
+Duration bounded(Duration duration) { return std::clamp(duration, Duration::zero(), kLongestWait); }
+
+struct Waiter {
+  explicit Waiter(const asio::any_io_executor& executor) : timer(executor) {}
+  asio::steady_timer timer;
+  bool is_notified = false;
+};
+
+}  // namespace
+
+struct Notify::Body {
+  /// A coroutine, so that its frame keeps the state alive while it waits.
+  static Task<bool> wait(std::shared_ptr<Body> self, Duration timeout);
+
+  asio::any_io_executor executor;
+  std::vector<std::shared_ptr<Waiter>> waiters = {};
+};
+
+Task<bool> Notify::Body::wait(std::shared_ptr<Body> self, Duration timeout) {
+  const auto waiter = std::make_shared<Waiter>(self->executor);
+  waiter->timer.expires_after(bounded(timeout));
+  self->waiters.push_back(waiter);
+  boost::system::error_code ignored;
+  co_await waiter->timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  // The flag decides, not the error: a timer that has fired can no longer be cancelled, yet the
+  // notification that came before we ran must count.
+  std::erase(self->waiters, waiter);
+  co_return waiter->is_notified;
+}
+
+Notify::Notify(asio::any_io_executor executor)
+    : body_(std::make_shared<Body>(std::move(executor))) {}
+
+Notify::~Notify() {
+  for (const auto& waiter : body_->waiters) waiter->timer.cancel();
+}
+
+void Notify::notify() {
+  const auto waiters = std::exchange(body_->waiters, {});
+  for (const auto& waiter : waiters) {
+    waiter->is_notified = true;
+    waiter->timer.cancel();
+  }
+}
+
+Task<bool> Notify::wait(Duration timeout) { return Body::wait(body_, timeout); }
+
+Task<void> sleep_for(Duration duration) {
+  asio::steady_timer timer(co_await asio::this_coro::executor, bounded(duration));
+  co_await timer.async_wait(asio::use_awaitable);
+}
+
+}  // namespace kantha::net

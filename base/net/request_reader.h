@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "base/net/http.h"
+#include "base/net/message_parser.h"
+#include "base/net/request_guard.h"
+#include "base/net/task.h"
+#include "base/net/timed_socket.h"
+
+/// Cuts a connection's bytes into requests, within the limits.
+namespace kantha::net {
+
+struct IncomingRequest {
+  HttpRequest request = {};
+  RequestFacts facts = {};
+};
+
+/// Nobody is there to be answered: closed, failed, or idle for too long.
+struct ConnectionEnd {};
+
+using ReadOutcome = std::variant<IncomingRequest, Refusal, ConnectionEnd>;
+
+/// Flow: first byte within idle_timeout (header_timeout on a new connection) → head within
+/// header_timeout → guard → body within body_timeout per pause and 1 KiB/s on average.
+/// Bytes of the next request that came along are kept for the next call.
+class RequestReader {
+ public:
+  RequestReader(TimedSocket& socket, const HttpLimits& limits) : socket_(socket), limits_(limits) {}
+
+  Task<ReadOutcome> next();
+
+ private:
+  struct HeadOutcome {
+    std::size_t head_bytes = 0;
+    std::variant<std::monostate, Refusal, ConnectionEnd> failure = {};
+  };
+  struct BodyProgress {
+    TimePoint started_at = {};
+    std::uint64_t received_bytes = 0;
+  };
+  Task<HeadOutcome> read_head();
+  Task<ReadOutcome> read_body(std::unique_ptr<MessageParser> parser, IncomingRequest incoming);
+  /// Refusal when a call to read_some failed.
+  static ReadOutcome read_failure(const Error& error, std::string_view what);
+  TimePoint body_deadline(const BodyProgress& progress) const;
+  MessageBounds parser_bounds() const;
+
+  TimedSocket& socket_;
+  const HttpLimits& limits_;
+  std::string buffer_;
+  bool is_first_ = true;
+};
+
+}  // namespace kantha::net
