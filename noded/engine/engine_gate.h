@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+
+#include "base/clock.h"
+#include "base/net/http.h"
+#include "base/net/task.h"
+#include "noded/api/pod_state.h"
+
+namespace kantha::noded {
+
+/// What the front door needs to know of its engine. Implemented by the supervisor, and by fakes in
+/// tests. One executor.
+class EngineGate {
+ public:
+  virtual ~EngineGate() = default;
+  virtual EnginePhase phase() const = 0;
+  /// Why the phase is what it is, as a sentence for people.
+  virtual std::string message() const = 0;
+  /// Waits until the engine is ready (true), or until the timeout, a crash loop or the pod's end
+  /// (false).
+  virtual net::Task<bool> wait_ready(Duration timeout) = 0;
+  /// An exchange failed at the connection: look again now instead of at the next turn.
+  virtual void suspect() = 0;
+  virtual net::Endpoint endpoint() const = 0;
+};
+
+}  // namespace kantha::noded

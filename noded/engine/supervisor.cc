@@ -1,0 +1,134 @@
+#include "noded/engine/supervisor.h"
+
+#include <unistd.h>
+
+#include "base/digest.h"
+#include "base/log.h"
+
+namespace kantha::noded {
+namespace {
+
+constexpr Duration kReadyProbeEvery = std::chrono::milliseconds(500);
+constexpr Duration kReportEvery = std::chrono::seconds(1);
+
+}  // namespace
+
+Supervisor::Supervisor(boost::asio::any_io_executor executor, EngineLaunch launch,
+                       SupervisePolicy policy, const Clock& clock, net::HttpClient& client)
+    : executor_(executor),
+      launch_(std::move(launch)),
+      policy_(policy),
+      clock_(clock),
+      probe_(client, net::Endpoint{.unix_path = launch_.socket_path}),
+      changed_(executor) {}
+
+net::Endpoint Supervisor::endpoint() const { return {.unix_path = launch_.socket_path}; }
+
+void Supervisor::stop() { stop_requested_ = true; }
+
+void Supervisor::hurry() {
+  if (process_) process_->signal(SIGKILL);
+}
+
+void Supervisor::request_restart() { restart_requested_ = true; }
+
+net::Task<void> Supervisor::run() {
+  while (true) {
+    SuperviseInput input = co_await observe();
+    const EnginePhase before = state_.phase;
+    SuperviseOutput out = supervise_step(std::move(state_), input, policy_);
+    state_ = std::move(out.state);
+    for (const SuperviseAction action : out.actions) act(action);
+    if (state_.phase != before) {
+      log_info("engine phase", {{"from", engine_phase_name(before)},
+                                {"to", engine_phase_name(state_.phase)},
+                                {"message", state_.message}});
+      changed_.notify();
+    }
+    if (state_.phase == EnginePhase::kStopped && !state_.wanted) co_return;
+    if (ready()) co_await refresh_report();
+    co_await net::sleep_for(kSuperviseTick);
+  }
+}
+
+net::Task<SuperviseInput> Supervisor::observe() {
+  SuperviseInput input;
+  input.stop_requested = std::exchange(stop_requested_, false);
+  input.restart_requested = std::exchange(restart_requested_, false);
+  input.start_failed = std::exchange(start_error_, std::nullopt);
+  if (process_) input.ended = process_->poll();
+  if (input.ended) {
+    process_.reset();
+  } else if (process_ && clock_.now() >= probe_due_) {
+    input.probe = co_await probe_.ready();
+    // While it loads, look at every tick: the first token should not wait for our next turn.
+    if (*input.probe == ProbeAnswer::kReady) probe_due_ = clock_.now() + kReadyProbeEvery;
+    // It may have ended while we were asking.
+    input.ended = process_->poll();
+    if (input.ended) process_.reset();
+  }
+  input.now = clock_.now();
+  co_return input;
+}
+
+net::Task<void> Supervisor::refresh_report() {
+  const TimePoint asked = clock_.now();
+  if (report_taken_ && asked - *report_taken_ < kReportEvery) co_return;
+  const Result<EngineReport> fresh = co_await probe_.report();
+  if (!fresh.ok()) co_return;
+  if (report_taken_) {
+    const double seconds = std::chrono::duration<double>(asked - *report_taken_).count();
+    const auto made = fresh->generation_tokens_total - report_.generation_tokens_total;
+    tokens_per_second_ = made > 0 ? static_cast<double>(made) / seconds : 0;
+  }
+  report_ = *fresh;
+  report_taken_ = asked;
+}
+
+void Supervisor::act(SuperviseAction action) {
+  switch (action) {
+    case SuperviseAction::kStart: return start();
+    case SuperviseAction::kTerminate:
+      if (process_) process_->signal(SIGTERM);
+      return;
+    case SuperviseAction::kKill:
+      if (process_) process_->signal(SIGKILL);
+      return;
+  }
+}
+
+void Supervisor::start() {
+  CHECK(!process_.has_value(), "an engine runs already");
+  report_ = {};
+  report_taken_.reset();
+  tokens_per_second_ = 0;
+  probe_due_ = {};
+  const Result<std::string> hash = sha256_hex_of_file(launch_.config_path);
+  config_hash_ = hash.ok() ? *hash : "";
+  // A socket file left by a killed engine would make the probe talk to nobody.
+  unlink(launch_.socket_path.c_str());
+  ProcessSpec spec;
+  spec.binary = launch_.binary;
+  spec.args = {"--config", launch_.config_path, "--listen", "unix:" + launch_.socket_path};
+  spec.log_path = launch_.log_path;
+  Result<Process> process = Process::spawn(spec);
+  if (!process.ok()) {
+    log_error("engine could not be started", {{"error", process.error().to_string()}});
+    start_error_ = process.error().message;
+    return;
+  }
+  process_ = std::move(process).value();
+  log_info("engine started", {{"pid", process_->pid()}, {"config_hash", config_hash_}});
+}
+
+net::Task<bool> Supervisor::wait_ready(Duration timeout) {
+  const TimePoint until = clock_.now() + timeout;
+  while (!ready()) {
+    const TimePoint now = clock_.now();
+    if (now >= until || !state_.wanted || state_.phase == EnginePhase::kCrashLoop) co_return false;
+    co_await changed_.wait(until - now);
+  }
+  co_return true;
+}
+
+}  // namespace kantha::noded

@@ -1,0 +1,42 @@
+#include "noded/gateway/door_error.h"
+
+#include "base/json.h"
+#include "base/net/sse.h"
+
+namespace kantha::noded {
+namespace {
+
+std::string error_body(int status, std::string_view message) {
+  OrderedJson error;
+  error["message"] = message;
+  error["type"] = status >= 500 ? "server_error" : "invalid_request_error";
+  error["param"] = nullptr;
+  error["code"] = status;
+  OrderedJson body;
+  body["error"] = std::move(error);
+  return dump_json(body);
+}
+
+}  // namespace
+
+net::HttpResponse door_error(int status, std::string_view message, int retry_after_seconds) {
+  net::HttpResponse response;
+  response.status = status;
+  response.headers.set("Content-Type", "application/json");
+  if (retry_after_seconds > 0) {
+    response.headers.set("Retry-After", std::to_string(retry_after_seconds));
+  }
+  response.body = error_body(status, message);
+  return response;
+}
+
+std::string door_error_event(std::string_view message) {
+  return net::sse_data(error_body(502, message));
+}
+
+net::Task<void> door_send(net::ResponseWriter& writer, net::HttpResponse response) {
+  const Status sent = co_await writer.send(std::move(response));
+  static_cast<void>(sent);
+}
+
+}  // namespace kantha::noded

@@ -1,0 +1,353 @@
+#include "noded/gateway/forwarder.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <filesystem>
+#include <functional>
+
+#include "base/json.h"
+#include "base/net/sse.h"
+#include "noded/gateway/front_door.h"
+
+namespace kantha::noded {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// An engine gate that the test opens and closes.
+class FakeGate final : public EngineGate {
+ public:
+  explicit FakeGate(net::Endpoint engine) : engine_(std::move(engine)) {}
+  EnginePhase phase() const override { return phase_; }
+  std::string message() const override { return "as the test says"; }
+  net::Task<bool> wait_ready(Duration timeout) override {
+    co_await net::sleep_for(std::min<Duration>(timeout, milliseconds(5)));
+    if (on_wait_) on_wait_();
+    co_return phase_ == EnginePhase::kReady;
+  }
+  void suspect() override { ++suspected_; }
+  net::Endpoint endpoint() const override { return engine_; }
+
+  EnginePhase phase_ = EnginePhase::kReady;
+  std::function<void()> on_wait_;
+  int suspected_ = 0;
+
+ private:
+  net::Endpoint engine_;
+};
+
+/// A front door before a scripted engine, all on one io_context.
+class ForwarderTest : public testing::Test {
+ protected:
+  ForwarderTest() {
+    char pattern[] = "/tmp/kantha-door-XXXXXX";
+    folder_ = mkdtemp(pattern);
+    engine_at_ = net::Endpoint{.unix_path = folder_ + "/engine.sock"};
+    gate_ = std::make_unique<FakeGate>(engine_at_);
+    client_ = std::make_unique<net::HttpClient>(context_.get_executor());
+    policy_.hold_timeout = seconds(2);
+  }
+  ~ForwarderTest() override { std::filesystem::remove_all(folder_); }
+
+  /// Starts door and engine, runs `test` to its end, then closes everything.
+  void run(net::HttpHandler engine, std::function<net::Task<void>()> test) {
+    forwarder_ = std::make_unique<Forwarder>(context_.get_executor(), *gate_, *client_, policy_,
+                                             system_clock());
+    door_ = std::make_unique<FrontDoor>(*gate_, *forwarder_, *client_, metrics_);
+    engine_ = std::make_unique<net::HttpServer>(context_.get_executor(), std::move(engine));
+    ASSERT_TRUE(engine_->listen(engine_at_).ok());
+    server_ = std::make_unique<net::HttpServer>(
+        context_.get_executor(), [this](net::HttpRequest request, net::ResponseWriter& writer) {
+          return door_->answer(std::move(request), writer);
+        });
+    auto door_at = server_->listen(net::Endpoint{.host = "127.0.0.1", .port = 0});
+    ASSERT_TRUE(door_at.ok());
+    door_at_ = *door_at;
+    net::TaskGroup group(context_.get_executor(), "test");
+    group.spawn(finish_after(std::move(test)));
+    context_.run_for(seconds(30));
+    EXPECT_TRUE(done_) << "the test's own part did not end";
+    context_.restart();
+    context_.run_for(seconds(2));
+    EXPECT_EQ(group.running(), 0U);
+  }
+
+  net::Task<void> finish_after(std::function<net::Task<void>()> test) {
+    co_await test();
+    done_ = true;
+    server_->close();
+    engine_->close();
+    client_.reset();
+    context_.stop();
+  }
+
+  net::Task<Result<net::HttpResponse>> post(std::string target, std::string body) {
+    net::HttpRequest request;
+    request.method = "POST";
+    request.target = std::move(target);
+    request.headers.set("Content-Type", "application/json");
+    request.body = std::move(body);
+    co_return co_await user_.call(door_at_, std::move(request), seconds(10));
+  }
+
+  boost::asio::io_context context_{1};
+  std::string folder_;
+  net::Endpoint engine_at_;
+  net::Endpoint door_at_;
+  ForwardPolicy policy_;
+  MetricRegistry metrics_;
+  std::unique_ptr<FakeGate> gate_;
+  std::unique_ptr<net::HttpClient> client_;
+  net::HttpClient user_{context_.get_executor()};
+  std::unique_ptr<Forwarder> forwarder_;
+  std::unique_ptr<FrontDoor> door_;
+  std::unique_ptr<net::HttpServer> engine_;
+  std::unique_ptr<net::HttpServer> server_;
+  bool done_ = false;
+};
+
+net::Task<void> echo(net::HttpRequest request, net::ResponseWriter& writer) {
+  net::HttpResponse response;
+  response.headers.set("Content-Type", "application/json");
+  response.headers.set("X-Seen-Target", request.target);
+  response.body = request.body;
+  EXPECT_TRUE((co_await writer.send(std::move(response))).ok());
+}
+
+TEST_F(ForwarderTest, PassesRequestAndAnswerUnchanged) {
+  run(echo, [this]() -> net::Task<void> {
+    const auto answer = co_await post("/v1/completions?x=1", R"({"prompt":"a"})");
+    EXPECT_TRUE(answer.ok());
+    if (!answer.ok()) co_return;
+    EXPECT_EQ(answer->status, 200);
+    EXPECT_EQ(answer->body, R"({"prompt":"a"})");
+    EXPECT_EQ(answer->headers.find("X-Seen-Target"), "/v1/completions?x=1");
+  });
+}
+
+TEST_F(ForwarderTest, KeepsRoutesThatAreNotListedFromTheEngine) {
+  run(echo, [this]() -> net::Task<void> {
+    for (const char* path : {"/admin/v1/shutdown", "/v1/../admin/v1/drain", "//v1/completions",
+                             "/V1/completions", "/v1/completions/", "/%761/completions", "/v1",
+                             "/v1/models/", "/v1/models/../../admin/v1/state"}) {
+      const auto answer = co_await post(path, "{}");
+      EXPECT_TRUE(answer.ok()) << path;
+      if (!answer.ok()) continue;
+      EXPECT_EQ(answer->status, 404) << path;
+      const auto json = parse_json(answer->body);
+      EXPECT_TRUE(json.ok());
+      if (!json.ok()) continue;
+      for (const char* key : {"message", "type", "param", "code"}) {
+        EXPECT_TRUE((*json)["error"].contains(key)) << key;
+      }
+    }
+  });
+}
+
+TEST_F(ForwarderTest, HoldsARequestUntilTheEngineIsReady) {
+  gate_->phase_ = EnginePhase::kBackoff;
+  int waits = 0;
+  gate_->on_wait_ = [&] {
+    if (++waits == 3) gate_->phase_ = EnginePhase::kReady;
+  };
+  run(echo, [this]() -> net::Task<void> {
+    const auto answer = co_await post("/v1/completions", "{}");
+    EXPECT_TRUE(answer.ok() && answer->status == 200);
+  });
+  EXPECT_EQ(waits, 3);
+}
+
+TEST_F(ForwarderTest, RefusesWithRetryAfterWhenNoEngineComesInTime) {
+  gate_->phase_ = EnginePhase::kStarting;
+  policy_.hold_timeout = milliseconds(50);
+  run(echo, [this]() -> net::Task<void> {
+    const auto answer = co_await post("/v1/completions", "{}");
+    EXPECT_TRUE(answer.ok());
+    if (!answer.ok()) co_return;
+    EXPECT_EQ(answer->status, 503);
+    EXPECT_EQ(answer->headers.find("Retry-After"), "1");
+  });
+}
+
+TEST_F(ForwarderTest, RefusesAtOnceInACrashLoopAndHealthTellsTheTruth) {
+  gate_->phase_ = EnginePhase::kCrashLoop;
+  policy_.hold_timeout = seconds(600);
+  run(echo, [this]() -> net::Task<void> {
+    const auto answer = co_await post("/v1/chat/completions", "{}");
+    EXPECT_TRUE(answer.ok() && answer->status == 503);
+    net::HttpRequest health;
+    health.target = "/health";
+    const auto sick = co_await user_.call(door_at_, health, seconds(5));
+    EXPECT_TRUE(sick.ok() && sick->status == 503);
+    if (sick.ok()) EXPECT_NE(sick->body.find("crash_loop"), std::string::npos) << sick->body;
+    gate_->phase_ = EnginePhase::kReady;
+    const auto well = co_await user_.call(door_at_, health, seconds(5));
+    EXPECT_TRUE(well.ok() && well->status == 200);
+    net::HttpRequest live;
+    live.target = "/live";
+    const auto alive = co_await user_.call(door_at_, live, seconds(5));
+    EXPECT_TRUE(alive.ok() && alive->status == 200);
+  });
+}
+
+TEST_F(ForwarderTest, SendsAnUnansweredRequestAgainWhenItsEngineEnds) {
+  int seen = 0;
+  const auto dies_once = [&seen](net::HttpRequest request,
+                                 net::ResponseWriter& writer) -> net::Task<void> {
+    if (++seen == 1) {
+      writer.abort();
+      co_return;
+    }
+    co_await echo(std::move(request), writer);
+  };
+  run(dies_once, [this]() -> net::Task<void> {
+    const auto answer = co_await post("/v1/completions", R"({"n":1})");
+    EXPECT_TRUE(answer.ok() && answer->status == 200);
+    if (answer.ok()) EXPECT_EQ(answer->body, R"({"n":1})");
+  });
+  EXPECT_EQ(seen, 2);
+  EXPECT_EQ(gate_->suspected_, 1);
+}
+
+TEST_F(ForwarderTest, ARequestThatEndsEveryEngineGetsNoThirdOne) {
+  int seen = 0;
+  const auto always_dies = [&seen](net::HttpRequest,
+                                   net::ResponseWriter& writer) -> net::Task<void> {
+    ++seen;
+    writer.abort();
+    co_return;
+  };
+  run(always_dies, [this]() -> net::Task<void> {
+    const auto answer = co_await post("/v1/completions", "{}");
+    EXPECT_TRUE(answer.ok() && answer->status == 502);
+  });
+  EXPECT_EQ(seen, 2);
+}
+
+TEST_F(ForwarderTest, PassesEveryPieceOfAStreamOnAsItComes) {
+  bool second_sent = false;
+  const auto two_events = [&](net::HttpRequest, net::ResponseWriter& writer) -> net::Task<void> {
+    net::Headers headers{{"Content-Type", "text/event-stream"}};
+    EXPECT_TRUE((co_await writer.start(200, headers)).ok());
+    EXPECT_TRUE((co_await writer.write("data: one\n\n")).ok());
+    co_await net::sleep_for(milliseconds(200));
+    second_sent = true;
+    EXPECT_TRUE((co_await writer.write("data: two\n\n")).ok());
+    EXPECT_TRUE((co_await writer.finish()).ok());
+  };
+  run(two_events, [&]() -> net::Task<void> {
+    net::HttpRequest request;
+    request.method = "POST";
+    request.target = "/v1/completions";
+    auto opened = co_await user_.open(door_at_, std::move(request), seconds(5));
+    EXPECT_TRUE(opened.ok());
+    if (!opened.ok()) co_return;
+    std::shared_ptr<net::ResponseStream> stream = std::move(opened).value();
+    const auto first = co_await stream->read(seconds(5));
+    EXPECT_TRUE(first.ok() && *first == "data: one\n\n");
+    EXPECT_FALSE(second_sent) << "the first event waited for the second";
+    const auto second = co_await stream->read(seconds(5));
+    EXPECT_TRUE(second.ok() && *second == "data: two\n\n");
+    const auto end = co_await stream->read(seconds(5));
+    EXPECT_TRUE(end.ok() && end->empty());
+  });
+}
+
+TEST_F(ForwarderTest, AStreamWhoseEngineEndsGetsOneErrorEventAndAProperEnd) {
+  const auto dies = [](net::HttpRequest, net::ResponseWriter& writer) -> net::Task<void> {
+    net::Headers headers{{"Content-Type", "text/event-stream"}};
+    EXPECT_TRUE((co_await writer.start(200, headers)).ok());
+    EXPECT_TRUE((co_await writer.write("data: one\n\ndata: tw")).ok());
+    writer.abort();
+  };
+  run(dies, [this]() -> net::Task<void> {
+    const auto answer = co_await post("/v1/completions", "{}");
+    EXPECT_TRUE(answer.ok());
+    if (!answer.ok()) co_return;
+    net::SseReader reader;
+    const std::vector<std::string> events = reader.feed(answer->body);
+    EXPECT_EQ(events.size(), 3U);
+    if (events.size() == 3U) EXPECT_NE(events[2].find("\"error\""), std::string::npos);
+    EXPECT_EQ(answer->body.find("[DONE]"), std::string::npos);
+  });
+  EXPECT_EQ(forwarder_->counts().broken_streams, 1);
+}
+
+TEST_F(ForwarderTest, TheEngineLearnsWithinTenthsOfASecondThatTheClientLeft) {
+  bool gone = false;
+  const auto endless = [&gone](net::HttpRequest, net::ResponseWriter& writer) -> net::Task<void> {
+    writer.on_client_gone([&gone] { gone = true; });
+    for (int i = 0; i < 500 && !gone; ++i) co_await net::sleep_for(milliseconds(10));
+  };
+  run(endless, [&]() -> net::Task<void> {
+    auto cancel = std::make_shared<net::CancelSignal>();
+    net::TaskGroup leaver(context_.get_executor(), "leaver");
+    leaver.spawn([](std::shared_ptr<net::CancelSignal> signal) -> net::Task<void> {
+      co_await net::sleep_for(milliseconds(100));
+      signal->cancel();
+    }(cancel));
+    net::HttpRequest request;
+    request.method = "POST";
+    request.target = "/v1/completions";
+    const auto opened = co_await user_.open(door_at_, std::move(request), seconds(5), cancel);
+    EXPECT_FALSE(opened.ok());
+    co_await leaver.join();
+    for (int i = 0; i < 50 && !gone; ++i) co_await net::sleep_for(milliseconds(10));
+    EXPECT_TRUE(gone);
+    for (int i = 0; i < 50 && forwarder_->counts().in_flight > 0; ++i) {
+      co_await net::sleep_for(milliseconds(10));
+    }
+    EXPECT_EQ(forwarder_->counts().in_flight, 0);
+  });
+}
+
+TEST_F(ForwarderTest, ADrainingPodRefusesNewRequestsAndClosesTheConnection) {
+  run(echo, [this]() -> net::Task<void> {
+    forwarder_->set_draining();
+    const auto answer = co_await post("/v1/completions", "{}");
+    EXPECT_TRUE(answer.ok() && answer->status == 503);
+    net::HttpRequest ready;
+    ready.target = "/ready";
+    const auto health = co_await user_.call(door_at_, ready, seconds(5));
+    EXPECT_TRUE(health.ok() && health->status == 503);
+  });
+}
+
+TEST_F(ForwarderTest, HoldingKeepsNewRequestsBackWithoutRefusingThem) {
+  int seen = 0;
+  const auto counts = [&seen](net::HttpRequest request,
+                              net::ResponseWriter& writer) -> net::Task<void> {
+    ++seen;
+    co_await echo(std::move(request), writer);
+  };
+  run(counts, [&]() -> net::Task<void> {
+    forwarder_->set_holding(true);
+    net::TaskGroup releaser(context_.get_executor(), "releaser");
+    releaser.spawn([](Forwarder* forwarder, int* hits) -> net::Task<void> {
+      co_await net::sleep_for(milliseconds(150));
+      EXPECT_EQ(*hits, 0);
+      EXPECT_EQ(forwarder->dispatched(), 0);
+      forwarder->set_holding(false);
+    }(forwarder_.get(), &seen));
+    const auto answer = co_await post("/v1/completions", "{}");
+    EXPECT_TRUE(answer.ok() && answer->status == 200);
+    co_await releaser.join();
+  });
+  EXPECT_EQ(seen, 1);
+}
+
+TEST_F(ForwarderTest, TooManyWaitingRequestsAreRefusedWithTheLimit) {
+  gate_->phase_ = EnginePhase::kStarting;
+  policy_.held_max = 0;
+  run(echo, [this]() -> net::Task<void> {
+    const auto answer = co_await post("/v1/completions", "{}");
+    EXPECT_TRUE(answer.ok() && answer->status == 503);
+  });
+}
+
+}  // namespace
+}  // namespace kantha::noded

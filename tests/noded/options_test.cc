@@ -1,0 +1,84 @@
+#include "noded/options.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace kantha::noded {
+namespace {
+
+Result<Options> parse(std::vector<const char*> arguments, std::string* help = nullptr) {
+  arguments.insert(arguments.begin(), "kantha-noded");
+  std::string ignored;
+  return parse_options(static_cast<int>(arguments.size()), arguments.data(),
+                       help == nullptr ? ignored : *help);
+}
+
+const std::vector<const char*> kEnough = {"--engine-binary", "/e", "--engine-config",
+                                          "/c.json",         "--engine-socket", "/s.sock"};
+
+std::vector<const char*> with(std::vector<const char*> more) {
+  more.insert(more.begin(), kEnough.begin(), kEnough.end());
+  return more;
+}
+
+TEST(Options, ListensOnLoopbackUnlessTold) {
+  const auto options = parse(kEnough);
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->listen.host, "127.0.0.1");
+  EXPECT_EQ(options->admin.host, "127.0.0.1");
+  EXPECT_EQ(options->listen_fd, -1);
+}
+
+TEST(Options, TakesWhatTheLocalWorldPasses) {
+  const auto options =
+      parse(with({"--pod", "a-0", "--model", "m", "--listen-fd", "7", "--admin", "unix:/a.sock",
+                  "--engine-log", "/l", "--drain-timeout-seconds", "12"}));
+  ASSERT_TRUE(options.ok()) << options.error().message;
+  EXPECT_EQ(options->pod, "a-0");
+  EXPECT_EQ(options->listen_fd, 7);
+  EXPECT_EQ(options->admin.unix_path, "/a.sock");
+  EXPECT_EQ(options->drain_timeout, std::chrono::seconds(12));
+}
+
+TEST(Options, EachBadFlagIsNamed) {
+  const struct {
+    std::vector<const char*> arguments;
+    const char* named;
+  } cases[] = {
+      {{}, "--engine-binary"},
+      {{"--engine-binary", "/e"}, "--engine-config"},
+      {{"--engine-binary", "/e", "--engine-config", "/c"}, "--engine-socket"},
+      {with({"--listen", "nowhere"}), "--listen"},
+      {with({"--admin", "127.0.0.1:x"}), "--admin"},
+      {with({"--listen-fd", "2"}), "--listen-fd"},
+      {with({"--drain-timeout-seconds", "-1"}), "--drain-timeout-seconds"},
+      {with({"--hold-timeout-seconds", "soon"}), "--hold-timeout-seconds"},
+      {with({"--colour", "red"}), "--colour"},
+  };
+  for (const auto& [arguments, named] : cases) {
+    const auto options = parse(arguments);
+    ASSERT_FALSE(options.ok()) << named;
+    EXPECT_NE(options.error().message.find(named), std::string::npos) << options.error().message;
+  }
+}
+
+TEST(Options, AnEngineSocketPathThatCannotBeBoundIsRefused) {
+  const std::string path(108, 'a');
+  const auto options =
+      parse({"--engine-binary", "/e", "--engine-config", "/c", "--engine-socket", path.c_str()});
+  ASSERT_FALSE(options.ok());
+  EXPECT_NE(options.error().message.find("107"), std::string::npos);
+}
+
+TEST(Options, HelpAndVersionNeedNothingElse) {
+  std::string help;
+  EXPECT_TRUE(parse({"--help"}, &help).ok());
+  EXPECT_NE(help.find("--engine-binary"), std::string::npos);
+  const auto version = parse({"--version"});
+  ASSERT_TRUE(version.ok());
+  EXPECT_TRUE(version->show_version);
+}
+
+}  // namespace
+}  // namespace kantha::noded
