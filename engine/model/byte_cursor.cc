@@ -27,7 +27,7 @@ Error ByteCursor::failure(std::string_view field, std::string_view what) const {
   return data_loss(fmt::format("offset {}: {}: {}", offset_, field, what));
 }
 
-std::string quoted(std::string_view text) {
+std::string quote(std::string_view text) {
   constexpr std::size_t kShownMax = 80;
   std::string result = "\"";
   for (const char c : text.substr(0, kShownMax)) {

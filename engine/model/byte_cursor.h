@@ -50,6 +50,6 @@ class ByteCursor {
 };
 
 /// Text from a file made fit for a message: quoted, control bytes as \xNN, cut after 80 bytes.
-std::string quoted(std::string_view text);
+std::string quote(std::string_view text);
 
 }  // namespace kantha::model

@@ -50,14 +50,14 @@ Status check_version(const ByteCursor& at, std::uint32_t version) {
   return at.failure("version", fmt::format("expected 2 or 3, got {}", version));
 }
 
-Status check_count(const ByteCursor& at, std::string_view field, std::uint64_t count,
-                   std::uint64_t limit, std::uint64_t item_bytes_min) {
+/// `at` is where the count stands, `left` the bytes after it.
+Status check_count(const ByteCursor& at, std::string_view field, std::uint64_t left,
+                   std::uint64_t count, std::uint64_t limit, std::uint64_t item_bytes_min) {
   if (count > limit) {
     return at.failure(field, fmt::format("{} is over the limit of {}", count, limit));
   }
-  if (count > at.left() / item_bytes_min) {
-    return at.failure(field,
-                      fmt::format("{} claimed, {} bytes are left in the file", count, at.left()));
+  if (count > left / item_bytes_min) {
+    return at.failure(field, fmt::format("{} claimed, {} bytes are left in the file", count, left));
   }
   return ok_status();
 }
@@ -71,11 +71,12 @@ Result<Header> read_header(ByteCursor& cursor) {
   TRY_OK(check_version(start, header.version));
   start = cursor;
   TRY(header.tensor_count, cursor.read<std::uint64_t>("tensor count"));
-  TRY_OK(check_count(start, "tensor count", header.tensor_count, kTensorCountMax,
+  TRY_OK(check_count(start, "tensor count", cursor.left(), header.tensor_count, kTensorCountMax,
                      kTensorInfoBytesMin));
   start = cursor;
   TRY(header.key_count, cursor.read<std::uint64_t>("key count"));
-  TRY_OK(check_count(start, "key count", header.key_count, kKeyCountMax, kKeyBytesMin));
+  TRY_OK(
+      check_count(start, "key count", cursor.left(), header.key_count, kKeyCountMax, kKeyBytesMin));
   return header;
 }
 
@@ -167,7 +168,7 @@ Result<TensorInfo> read_tensor_info(ByteCursor& cursor, std::uint64_t index) {
   TRY(info.tensor.name, cursor.text(kNameBytesMax, fmt::format("name of tensor {}", index)));
   if (info.tensor.name.empty())
     return start.failure(fmt::format("tensor {}", index), "has no name");
-  const std::string field = quoted(info.tensor.name);
+  const std::string field = quote(info.tensor.name);
   TRY(info.tensor.dims, read_dims(cursor, field));
   start = cursor;
   TRY(const auto type, cursor.read<std::uint32_t>(field));
@@ -178,7 +179,7 @@ Result<TensorInfo> read_tensor_info(ByteCursor& cursor, std::uint64_t index) {
 
 /// Gives the tensor its bytes: aligned and within the data part.
 Status place(std::span<const std::byte> data, std::uint32_t alignment, TensorInfo& info) {
-  const std::string name = quoted(info.tensor.name);
+  const std::string name = quote(info.tensor.name);
   if (info.offset % alignment != 0) {
     return data_loss(fmt::format("tensor {}: offset {} is no multiple of the alignment {}", name,
                                  info.offset, alignment));
@@ -201,7 +202,7 @@ Status check_apart(std::span<const TensorInfo> infos) {
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (order[i - 1]->offset + order[i - 1]->size > order[i]->offset) {
       return data_loss(fmt::format("tensors {} and {} overlap at offset {} of the data",
-                                   quoted(order[i - 1]->tensor.name), quoted(order[i]->tensor.name),
+                                   quote(order[i - 1]->tensor.name), quote(order[i]->tensor.name),
                                    order[i]->offset));
     }
   }
@@ -215,7 +216,7 @@ Result<std::vector<TensorInfo>> read_tensor_infos(ByteCursor& cursor, std::uint6
     const ByteCursor start = cursor;
     TRY(auto info, read_tensor_info(cursor, i));
     if (!names.insert(info.tensor.name).second) {
-      return start.failure(quoted(info.tensor.name), "this tensor name occurs twice");
+      return start.failure(quote(info.tensor.name), "this tensor name occurs twice");
     }
     infos.push_back(std::move(info));
   }

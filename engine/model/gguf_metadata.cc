@@ -130,9 +130,9 @@ Result<GgufMetadata> GgufMetadata::read(ByteCursor& cursor, std::uint64_t count)
     const ByteCursor start = cursor;
     TRY(const auto key, cursor.text(kKeyBytesMax, fmt::format("key {}", i)));
     if (key.empty()) return start.failure(fmt::format("key {}", i), "is empty");
-    TRY(auto value, read_value(cursor, quoted(key)));
+    TRY(auto value, read_value(cursor, quote(key)));
     if (!metadata.values_.emplace(key, std::move(value)).second) {
-      return start.failure(quoted(key), "this key occurs twice");
+      return start.failure(quote(key), "this key occurs twice");
     }
   }
   return metadata;

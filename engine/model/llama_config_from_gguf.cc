@@ -58,7 +58,7 @@ Status check_architecture(const GgufMetadata& metadata) {
   if (!name) return data_loss("general.architecture: this key is missing");
   if (*name != "llama") {
     return unimplemented(
-        fmt::format("general.architecture: {} is not supported, \"llama\" is", quoted(*name)));
+        fmt::format("general.architecture: {} is not supported, \"llama\" is", quote(*name)));
   }
   TRY(const auto splits,
       metadata.integer("split.count", 0, std::numeric_limits<std::int64_t>::max()));
@@ -82,7 +82,7 @@ Status check_rope_scaling(const GgufMetadata& metadata) {
   TRY(const auto type, metadata.text("llama.rope.scaling.type"));
   if (type && *type != "none") {
     return unimplemented(
-        fmt::format("llama.rope.scaling.type: {} is not supported, \"none\" is", quoted(*type)));
+        fmt::format("llama.rope.scaling.type: {} is not supported, \"none\" is", quote(*type)));
   }
   TRY_OK(check_no_scale(metadata, "llama.rope.scale_linear"));
   if (type) return ok_status();  // "none": the other scaling keys mean nothing
@@ -110,7 +110,7 @@ Status check_plain_llama(const GgufMetadata& metadata) {
   for (const auto& [key, value] : metadata.values()) {
     if (!key.starts_with("llama.") || key.starts_with(kScalingPrefix)) continue;
     if (std::ranges::find(kKnownKeys, key) == kKnownKeys.end()) {
-      return unimplemented(fmt::format("{}: this key is not known to us", quoted(key)));
+      return unimplemented(fmt::format("{}: this key is not known to us", quote(key)));
     }
   }
   return ok_status();

@@ -110,7 +110,7 @@ Result<LlamaModel> llama_from_gguf(const GgufFile& file) {
   TRY_OK(check_rope_factors(table, config));
   if (const std::string extra = table.first_left(); !extra.empty()) {
     return unimplemented(
-        fmt::format("tensor {}: has no place in a llama model that we know", quoted(extra)));
+        fmt::format("tensor {}: has no place in a llama model that we know", quote(extra)));
   }
   return model;
 }

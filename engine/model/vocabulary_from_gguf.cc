@@ -34,11 +34,11 @@ Status check_byte_tokens(const text::Vocabulary& vocabulary) {
     const auto byte = byte_of(vocabulary.tokens[i]);
     if (!byte) {
       return data_loss(fmt::format("{}[{}]: a byte token must read <0xHH>, got {}", kTokens, i,
-                                   quoted(vocabulary.tokens[i])));
+                                   quote(vocabulary.tokens[i])));
     }
     if (seen[static_cast<std::size_t>(*byte)]) {
       return data_loss(fmt::format("{}[{}]: byte token {} occurs twice", kTokens, i,
-                                   quoted(vocabulary.tokens[i])));
+                                   quote(vocabulary.tokens[i])));
     }
     seen[static_cast<std::size_t>(*byte)] = true;
   }

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 #include "base/check.h"
 
@@ -55,44 +56,44 @@ void pad(Bytes& bytes, std::uint32_t alignment) {
 
 }  // namespace
 
-GgufWriter& GgufWriter::put(std::string_view key, Bytes value) {
+GgufWriter& GgufWriter::raw(std::string_view key, Bytes value) {
   pairs_.push_back({std::string(key), std::move(value)});
   return *this;
 }
 
 GgufWriter& GgufWriter::u32(std::string_view key, std::uint32_t value) {
-  return put(key, scalar(GgufType::kU32, value));
+  return raw(key, scalar(GgufType::kU32, value));
 }
 
 GgufWriter& GgufWriter::i32(std::string_view key, std::int32_t value) {
-  return put(key, scalar(GgufType::kI32, value));
+  return raw(key, scalar(GgufType::kI32, value));
 }
 
 GgufWriter& GgufWriter::f32(std::string_view key, float value) {
-  return put(key, scalar(GgufType::kF32, value));
+  return raw(key, scalar(GgufType::kF32, value));
 }
 
 GgufWriter& GgufWriter::flag(std::string_view key, bool value) {
-  return put(key, scalar(GgufType::kBool, std::uint8_t{value}));
+  return raw(key, scalar(GgufType::kBool, std::uint8_t{value}));
 }
 
 GgufWriter& GgufWriter::text(std::string_view key, std::string_view value) {
   Bytes bytes;
   append(bytes, static_cast<std::uint32_t>(GgufType::kString));
   append_text(bytes, value);
-  return put(key, std::move(bytes));
+  return raw(key, std::move(bytes));
 }
 
 GgufWriter& GgufWriter::texts(std::string_view key, std::span<const std::string> values) {
   Bytes bytes = array_of(GgufType::kString, values.size());
   for (const std::string& value : values) append_text(bytes, value);
-  return put(key, std::move(bytes));
+  return raw(key, std::move(bytes));
 }
 
 GgufWriter& GgufWriter::i32s(std::string_view key, std::span<const std::int32_t> values) {
   Bytes bytes = array_of(GgufType::kI32, values.size());
   for (const std::int32_t value : values) append(bytes, value);
-  return put(key, std::move(bytes));
+  return raw(key, std::move(bytes));
 }
 
 GgufWriter& GgufWriter::without(std::string_view key) {
@@ -104,13 +105,19 @@ GgufWriter& GgufWriter::tensor(std::string_view name, std::int64_t rows, std::in
                                ops::DType type, std::span<const float> values) {
   const std::int64_t row_count = rows == 0 ? 1 : rows;
   CHECK(static_cast<std::int64_t>(values.size()) == row_count * cols, "one value per element");
-  Tensor tensor{std::string(name), {cols}, type, {}};
+  Tensor tensor{std::string(name), {cols}, ggml_number(type), {}};
   if (rows != 0) tensor.dims.push_back(rows);
   for (std::int64_t r = 0; r < row_count; ++r) {
     const Bytes row = quantize_row(type, values.subspan(r * cols, cols));
     tensor.data.insert(tensor.data.end(), row.begin(), row.end());
   }
   tensors_.push_back(std::move(tensor));
+  return *this;
+}
+
+GgufWriter& GgufWriter::listed(std::string_view name, std::vector<std::int64_t> dims,
+                               std::uint32_t type, std::uint64_t offset) {
+  tensors_.push_back({std::string(name), std::move(dims), type, {}, offset});
   return *this;
 }
 
@@ -135,8 +142,8 @@ Bytes GgufWriter::finish(std::uint32_t alignment) const {
     append_text(file, tensor.name);
     append(file, static_cast<std::uint32_t>(tensor.dims.size()));
     for (const std::int64_t dim : tensor.dims) append(file, dim);
-    append(file, ggml_number(tensor.type));
-    append(file, std::uint64_t{data.size()});
+    append(file, tensor.type);
+    append(file, tensor.offset.value_or(data.size()));
     data.insert(data.end(), tensor.data.begin(), tensor.data.end());
   }
   pad(file, alignment);

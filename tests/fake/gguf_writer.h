@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,12 +27,17 @@ class GgufWriter {
   GgufWriter& text(std::string_view key, std::string_view value);
   GgufWriter& texts(std::string_view key, std::span<const std::string> values);
   GgufWriter& i32s(std::string_view key, std::span<const std::int32_t> values);
+  /// A value's bytes as they shall stand in the file, type number included.
+  GgufWriter& raw(std::string_view key, Bytes value);
   /// Drops every pair of this key, so that a test can put another in its place.
   GgufWriter& without(std::string_view key);
 
   /// A tensor [rows, cols]; a vector when rows is 0. The values are rounded to `type`.
   GgufWriter& tensor(std::string_view name, std::int64_t rows, std::int64_t cols, ops::DType type,
                      std::span<const float> values);
+  /// A line of the tensor list with nothing behind it: any dims, type number and offset.
+  GgufWriter& listed(std::string_view name, std::vector<std::int64_t> dims, std::uint32_t type,
+                     std::uint64_t offset);
   GgufWriter& without_tensor(std::string_view name);
 
   /// The file. `alignment` places the tensors; the key general.alignment is the caller's to put.
@@ -45,11 +51,10 @@ class GgufWriter {
   struct Tensor {
     std::string name;
     std::vector<std::int64_t> dims;
-    ops::DType type;
+    std::uint32_t type = 0;  ///< ggml's number
     Bytes data;
+    std::optional<std::uint64_t> offset = {};  ///< given, or where the data comes to lie
   };
-
-  GgufWriter& put(std::string_view key, Bytes value);
 
   std::vector<Pair> pairs_;
   std::vector<Tensor> tensors_;
