@@ -1,0 +1,100 @@
+#include "engine/gateway/inbox.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "engine/gateway/outbox.h"
+#include "tests/fake/event_recorder.h"
+
+namespace kantha::gateway {
+namespace {
+
+EngineLimits limits() {
+  return {.context_max = 100,
+          .pool_tokens = 100,
+          .vocabulary_size = 50,
+          .requests_queued_max = 2,
+          .prompt_tokens_queued_max = 1000};
+}
+
+sched::GenerateSpec spec(std::uint64_t id) {
+  sched::GenerateSpec spec;
+  spec.id = {id};
+  spec.prompt = {1, 2, 3};
+  spec.max_tokens = 10;
+  return spec;
+}
+
+const auto kSink = std::make_shared<fake::EventRecorder>();
+
+TEST(Inbox, CountsARequestWithoutAGapFromSubmitToReport) {
+  Inbox inbox(limits());
+  ASSERT_TRUE(inbox.submit(spec(1), kSink).ok());
+  ASSERT_TRUE(inbox.submit(spec(2), kSink).ok());
+  EXPECT_EQ(inbox.stats().requests_waiting, 2);
+  EXPECT_EQ(inbox.submit(spec(3), kSink).error().code, Code::kResourceExhausted);
+  const Inbox::Delivery delivery = inbox.receive(Duration::zero());
+  EXPECT_EQ(delivery.requests.size(), 2U);
+  EXPECT_EQ(inbox.stats().requests_waiting, 2) << "received, not yet reported";
+  EXPECT_EQ(inbox.stats().waiting_tokens, 6);
+  EXPECT_FALSE(inbox.precheck(1).ok());
+  EngineStats running;
+  running.requests_running = 2;
+  inbox.publish({.stats = running});
+  EXPECT_EQ(inbox.stats().requests_waiting, 0);
+  EXPECT_EQ(inbox.stats().requests_running, 2);
+  EXPECT_TRUE(inbox.precheck(1).ok());
+}
+
+TEST(Inbox, AbortsAreKeptOncePerOpenRequest) {
+  Inbox inbox(limits());
+  inbox.abort({1});
+  ASSERT_TRUE(inbox.submit(spec(1), kSink).ok());
+  inbox.abort({1});
+  inbox.abort({1});
+  EXPECT_EQ(inbox.receive(Duration::zero()).aborts, (std::vector<RequestId>{{1}}));
+  const RequestId finished[] = {{1}};
+  inbox.publish({.stats = {}, .finished = finished});
+  inbox.abort({1});
+  EXPECT_TRUE(inbox.receive(Duration::zero()).aborts.empty());
+}
+
+TEST(Inbox, AnOpenIdIsRefusedAndAClosedInboxRefusesAll) {
+  Inbox inbox(limits());
+  ASSERT_TRUE(inbox.submit(spec(1), kSink).ok());
+  EXPECT_EQ(inbox.submit(spec(1), kSink).error().code, Code::kAlreadyExists);
+  inbox.close();
+  EXPECT_EQ(inbox.submit(spec(2), kSink).error().code, Code::kUnavailable);
+  EXPECT_EQ(inbox.precheck(1).error().code, Code::kUnavailable);
+  const Inbox::Delivery delivery = inbox.receive(std::chrono::hours(1));
+  EXPECT_TRUE(delivery.closed);
+  EXPECT_EQ(delivery.requests.size(), 1U);
+}
+
+TEST(Inbox, AWaitingConsumerWakesForARequest) {
+  Inbox inbox(limits());
+  std::size_t got = 0;
+  std::thread consumer([&] { got = inbox.receive(std::chrono::seconds(30)).requests.size(); });
+  ASSERT_TRUE(inbox.submit(spec(1), kSink).ok());
+  consumer.join();
+  EXPECT_EQ(got, 1U);
+}
+
+TEST(Outbox, GroupsByReceiverAndKeepsOrder) {
+  Outbox outbox;
+  const auto a = std::make_shared<fake::EventRecorder>();
+  const auto b = std::make_shared<fake::EventRecorder>();
+  for (TokenId token = 0; token < 4; ++token) {
+    outbox.add(token == 2 ? b : a, {.id = {1}, .token = token});
+  }
+  outbox.flush();
+  outbox.flush();
+  EXPECT_EQ(a->calls(), 1U);
+  EXPECT_EQ(b->calls(), 1U);
+  EXPECT_EQ(a->of({1}).tokens, (std::vector<TokenId>{0, 1, 3}));
+  EXPECT_EQ(a.use_count(), 1) << "it keeps no sink";
+}
+
+}  // namespace
+}  // namespace kantha::gateway
