@@ -10,9 +10,12 @@ stage() {
   local started=${EPOCHREALTIME/[.,]/}
   watch_stage "$sentence" "$log" &
   watcher=$!
+  # shellcheck disable=SC2064
+  trap "kill $watcher 2>/dev/null" EXIT  # Ctrl-C does not reach what runs in the background.
   "$@" >"$log" 2>&1 </dev/null || status=$?
   kill "$watcher" 2>/dev/null || true
   wait "$watcher" 2>/dev/null || true
+  trap - EXIT
   local ms=$(((${EPOCHREALTIME/[.,]/} - started) / 1000))
   [ ! -t 2 ] || [ "$ms" -lt 900 ] || printf '\r\033[K' >&2
   if [ "$status" -ne 0 ]; then
@@ -27,7 +30,7 @@ watch_stage() {
   local sentence=$1 log=$2 waited=0 line
   # A fifo that nobody writes to is a sleep without a child process to leave behind.
   exec {never}<> <(:)
-  while :; do
+  while kill -0 "$$" 2>/dev/null; do
     if [ -t 2 ]; then
       read -r -t 1 -u "$never" _ || true
       line=$(tail -n 1 "$log" 2>/dev/null | tr '\r' '\n' | tail -n 1)
