@@ -38,4 +38,10 @@ if(KANTHA_SANITIZE)
     "LSAN_OPTIONS=suppressions=${KANTHA_SUPPRESSIONS}/lsan.supp:print_suppressions=0"
     "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1"
     "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${KANTHA_SUPPRESSIONS}/tsan.supp")
+  find_program(KANTHA_SYMBOLIZER llvm-symbolizer-19)
+  if(KANTHA_SYMBOLIZER)
+    foreach(sanitizer ASAN LSAN UBSAN TSAN)
+      list(APPEND KANTHA_SANITIZER_OPTIONS ${sanitizer}_SYMBOLIZER_PATH=${KANTHA_SYMBOLIZER})
+    endforeach()
+  endif()
 endif()

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/rng.h"
+
 namespace kantha {
 namespace {
 
@@ -96,6 +98,49 @@ TEST(ParseJson, KeepsTheSizeWithinTheLimit) {
   const JsonLimits limits{.bytes_max = 4};
   EXPECT_TRUE(parse_json("[10]", limits).ok());
   EXPECT_EQ(parse_json("[100]", limits).error().message, "JSON of 5 bytes, at most 4 are allowed");
+}
+
+/// One to three bytes of `text` replaced, removed or doubled, as (seed) says.
+std::string mutate(std::string text, std::uint64_t seed) {
+  const std::uint64_t edits = 1 + random_bits(seed, 0) % 3;
+  for (std::uint64_t i = 0; i < edits; ++i) {
+    const std::size_t at = random_bits(seed, 3 * i + 1) % text.size();
+    const std::uint64_t what = random_bits(seed, 3 * i + 2) % 4;
+    constexpr std::string_view kLikely = "{}[]\",:\\u0189ae.-+ \n";
+    if (what == 0) {
+      text[at] = kLikely[random_bits(seed, 3 * i + 3) % kLikely.size()];
+    } else if (what == 1) {
+      text[at] = static_cast<char>(random_bits(seed, 3 * i + 3) % 256);
+    } else if (what == 2 && text.size() > 1) {
+      text.erase(at, 1);
+    } else {
+      text.insert(at, 1, text[at]);
+    }
+  }
+  return text;
+}
+
+TEST(ParseJson, AgreesWithThePlainParserOnDamagedTexts) {
+  const std::string text =
+      R"({"model": "a\u00e9\ud83e\udde5é", "n": [1, -2.5e3, 0, null, true], "o": {"k": {}}})";
+  int accepted = 0;
+  for (std::uint64_t seed = 0; seed < 20'000; ++seed) {
+    const std::string damaged = mutate(text, seed);
+    const auto ours = parse_json(damaged);
+    const Json plain = Json::parse(damaged, nullptr, /*allow_exceptions=*/false);
+    if (ours.ok()) {
+      ++accepted;
+      ASSERT_EQ(*ours, plain) << "seed " << seed << ": " << damaged;
+    } else if (!plain.is_discarded()) {
+      // Ours is stricter in two things.
+      const std::string& message = ours.error().message;
+      ASSERT_TRUE(message.find("duplicate key") != message.npos ||
+                  message.find("NUL byte") != message.npos)
+          << "seed " << seed << ": " << message;
+    }
+    ASSERT_EQ(parse_ordered_json(damaged).ok(), ours.ok()) << "seed " << seed;
+  }
+  EXPECT_GT(accepted, 1000) << "the damage must leave some texts whole";
 }
 
 TEST(ParseOrderedJson, KeepsTheOrderOfKeys) {
