@@ -40,6 +40,9 @@ BAD = [
     ("file_size", "base/a.cc", "int x;\n" * 801),
     ("file_size", "tests/base/a_test.cc", "int x;\n" * 1201),
     ("function_size", "base/a.cc", LONG),
+    ("function_size", "tests/a_test.cc", function_of(71, "TEST(A, B) {")),
+    ("function_size", "base/a.cc", "const Case cases[] = {};\n" +
+     function_of(72).replace("g();", "{1, 2},")),
     ("function_size", "base/a.cc", "namespace a {\n" + LONG + "}\n"),
     ("function_size", "base/a.h", "class A {\n public:\n" + LONG + "};\n"),
     ("function_size", "base/a.cc", function_of(71, "A::A(int b)\n    : b_{b}, c_(2) {")),
@@ -90,6 +93,10 @@ GOOD = [
     ("function_size", "base/a.h", "class A {\n" + "  int f(int);\n" * 100 + "};\n"),
     ("function_size", "base/a.cc", "const Table kTable = {\n" + "  {f(1)},\n" * 100 + "};\n"),
     ("function_size", "base/a.cc", "enum class A {\n" + "  kB,\n" * 100 + "};\n"),
+    ("function_size", "tests/a_test.cc", "TEST(A, B) {\n  const Case cases[] = {\n" +
+     "      {1, 2},\n" * 100 + "  };\n}\n"),
+    ("include_from_the_root", "bench/a.cc", '#include "bench/kernels/probes.h"\n'),
+    ("columns", "tests/a_test.py", "x = '" + "x" * 98 + "'\n"),
     ("columns", "base/a.cc", "// " + "é" * 97 + "\n"),
     ("columns", "tests/a_test.cc", 'f("' + "x" * 98 + '");\n'),
     ("time_and_chance", "base/clock.cc", "auto t = std::chrono::steady_clock::now();\n"),
