@@ -9,15 +9,16 @@
 /// One forward pass over a mixed batch: the seam between scheduling and a device.
 namespace kantha::exec {
 
-/// One step's work as flat arrays. B sequences contribute T rows (tokens to compute) in order; row r
-/// of sequence b attends to that sequence's keys at positions 0 … positions[r]. Prefill chunks,
+/// One step's work as flat arrays. B sequences contribute T rows (tokens to compute) in order; row
+/// r of sequence b attends to that sequence's keys at positions 0 … positions[r]. Prefill chunks,
 /// decodes and re-computation are all the same thing here.
 struct Batch {
   std::span<const TokenId> token_ids;       ///< [T]
   std::span<const std::int32_t> positions;  ///< [T] position of each row in its sequence
   /// [T] where the row's key and value go: block id * block_size + offset in the block.
   std::span<const std::int32_t> slots;
-  std::span<const std::int32_t> row_starts;  ///< [B + 1] rows of sequence b: [row_starts[b], row_starts[b+1])
+  std::span<const std::int32_t>
+      row_starts;  ///< [B + 1] rows of sequence b: [row_starts[b], row_starts[b+1])
   /// [B, P] row-major block ids, P = block_table_stride; entries past the context are undefined.
   std::span<const BlockId> block_tables;
   std::int32_t block_table_stride = 0;
@@ -26,14 +27,15 @@ struct Batch {
 
 /// Shape of the paged KV storage that a Forward owns.
 struct KvShape {
-  std::int32_t block_size = 16;   ///< tokens per block
+  std::int32_t block_size = 16;  ///< tokens per block
   std::int32_t block_count = 0;
 };
 
-/// Computes logits for a batch with some model on some device. Owned and called by the engine thread.
+/// Computes logits for a batch with some model on some device. Owned and called by the engine
+/// thread.
 ///
-/// Guarantees: the logits of a row depend only on its sequence's tokens up to it, bit for bit: not on
-/// other rows, chunking, block placement or thread count. No allocation per call once warmed up.
+/// Guarantees: the logits of a row depend only on its sequence's tokens up to it, bit for bit: not
+/// on other rows, chunking, block placement or thread count. No allocation per call once warmed up.
 class Forward {
  public:
   virtual ~Forward() = default;

@@ -15,10 +15,10 @@ namespace kantha::gateway {
 /// Live numbers of one engine, read from its structures when asked (never event-cached).
 struct EngineStats {
   std::int64_t blocks_total = 0;
-  std::int64_t blocks_active = 0;  ///< referenced by a running request
-  std::int64_t blocks_cached = 0;  ///< content kept, evictable
-  std::int64_t blocks_free = 0;    ///< total - active - cached
-  std::int32_t block_size = 16;    ///< tokens per block
+  std::int64_t blocks_active = 0;   ///< referenced by a running request
+  std::int64_t blocks_cached = 0;   ///< content kept, evictable
+  std::int64_t blocks_free = 0;     ///< total - active - cached
+  std::int32_t block_size = 16;     ///< tokens per block
   std::int64_t waiting_tokens = 0;  ///< prompt tokens of requests not yet admitted
   std::int32_t requests_running = 0;
   std::int32_t requests_waiting = 0;
@@ -39,8 +39,8 @@ struct EngineStats {
 
 /// Bounds that the door checks a request against before it is tokenised or queued.
 struct EngineLimits {
-  std::int32_t context_max = 0;          ///< tokens of prompt + output (maxModelLen)
-  std::int64_t pool_tokens = 0;          ///< tokens that the whole KV pool holds
+  std::int32_t context_max = 0;  ///< tokens of prompt + output (maxModelLen)
+  std::int64_t pool_tokens = 0;  ///< tokens that the whole KV pool holds
   std::int32_t vocabulary_size = 0;
   std::int32_t requests_queued_max = 0;  ///< waiting requests
   std::int64_t prompt_tokens_queued_max = 0;
@@ -56,10 +56,11 @@ class EnginePort {
   /// when not. Called before template and tokenizer run.
   virtual Status precheck(std::int64_t prompt_tokens) const = 0;
   /// Queues a request; its events go to `sink` until one of them has `finish`.
-  /// kResourceExhausted: queue full (429). kInvalidArgument: can never fit, with both numbers (400).
-  /// kUnavailable: draining or failed (503). After an error no event is sent.
+  /// kResourceExhausted: queue full (429). kInvalidArgument: can never fit, with both numbers
+  /// (400). kUnavailable: draining or failed (503). After an error no event is sent.
   virtual Status submit(sched::GenerateSpec spec, std::shared_ptr<sched::EventSink> sink) = 0;
-  /// Ends a request within one step; its last event has FinishReason::kAbort. Unknown ids are ignored.
+  /// Ends a request within one step; its last event has FinishReason::kAbort. Unknown ids are
+  /// ignored.
   virtual void abort(RequestId id) = 0;
   virtual EngineStats stats() const = 0;
 };

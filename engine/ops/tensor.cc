@@ -13,7 +13,8 @@ struct DTypeFacts {
 
 const DTypeFacts& facts(DType type) {
   static constexpr DTypeFacts kFacts[] = {
-      {"F32", 1, 4}, {"F16", 1, 2}, {"BF16", 1, 2}, {"Q4_0", 32, 18}, {"Q4_1", 32, 20}, {"Q8_0", 32, 34},
+      {"F32", 1, 4},    {"F16", 1, 2},    {"BF16", 1, 2},
+      {"Q4_0", 32, 18}, {"Q4_1", 32, 20}, {"Q8_0", 32, 34},
   };
   const auto index = static_cast<std::size_t>(type);
   CHECK(index < std::size(kFacts));

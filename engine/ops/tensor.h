@@ -22,8 +22,8 @@ std::int64_t dtype_block_elements(DType type);
 /// Bytes per block.
 std::int64_t dtype_block_bytes(DType type);
 
-/// A matrix [rows, cols] in row-major order; cols is a multiple of the block size; a vector has rows = 1.
-/// y = W x has `rows` outputs and `cols` inputs.
+/// A matrix [rows, cols] in row-major order; cols is a multiple of the block size; a vector has
+/// rows = 1. y = W x has `rows` outputs and `cols` inputs.
 struct TensorView {
   DType type = DType::kF32;
   std::int64_t rows = 0;
@@ -31,7 +31,9 @@ struct TensorView {
   std::span<const std::byte> bytes = {};
 
   bool empty() const { return bytes.empty(); }
-  std::int64_t row_bytes() const { return cols / dtype_block_elements(type) * dtype_block_bytes(type); }
+  std::int64_t row_bytes() const {
+    return cols / dtype_block_elements(type) * dtype_block_bytes(type);
+  }
 };
 
 }  // namespace kantha::ops

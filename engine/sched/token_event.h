@@ -28,7 +28,7 @@ struct TokenLogprob {
 struct TokenEvent {
   RequestId id;
   std::optional<TokenId> token = {};
-  float logprob = 0;                          ///< of `token`; only when asked for
+  float logprob = 0;                            ///< of `token`; only when asked for
   std::vector<TokenLogprob> top_logprobs = {};  ///< best first; only when asked for
   std::optional<FinishReason> finish = {};
   std::string error = {};
@@ -37,7 +37,8 @@ struct TokenEvent {
   std::int32_t output_tokens = 0;  ///< including this one and resumed ones
 };
 
-/// Receives the events of its requests. Called on the engine thread: it only enqueues and never blocks.
+/// Receives the events of its requests. Called on the engine thread: it only enqueues and never
+/// blocks.
 class EventSink {
  public:
   virtual ~EventSink() = default;

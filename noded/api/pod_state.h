@@ -6,17 +6,18 @@
 #include "base/json.h"
 #include "base/result.h"
 
-/// The admin API's wire types, shared by noded (which fills them) and the operator (which reads them).
-/// Plain structs and their JSON; unknown fields are ignored, missing ones keep their defaults.
+/// The admin API's wire types, shared by noded (which fills them) and the operator (which reads
+/// them). Plain structs and their JSON; unknown fields are ignored, missing ones keep their
+/// defaults.
 namespace kantha::noded {
 
 /// Where a pod's engine stands.
 enum class EnginePhase : std::uint8_t {
-  kStarting,    ///< process started, not ready yet
-  kReady,       ///< answers and may be routed to
-  kBackoff,     ///< ended; waits before the next start
-  kCrashLoop,   ///< the breaker is open: 3 ends in 10 minutes
-  kDraining,    ///< no new requests
+  kStarting,   ///< process started, not ready yet
+  kReady,      ///< answers and may be routed to
+  kBackoff,    ///< ended; waits before the next start
+  kCrashLoop,  ///< the breaker is open: 3 ends in 10 minutes
+  kDraining,   ///< no new requests
   kStopped,
 };
 
@@ -26,14 +27,14 @@ std::string_view engine_phase_name(EnginePhase phase);
 struct PodState {
   std::string pod;
   std::string model;
-  std::string version;             ///< noded's build
+  std::string version;  ///< noded's build
   EnginePhase phase = EnginePhase::kStarting;
-  std::string message;             ///< why the phase is what it is, for people
+  std::string message;  ///< why the phase is what it is, for people
   std::string engine_version;
-  std::string config_hash;         ///< SHA-256 of the engine config that the engine runs
+  std::string config_hash;  ///< SHA-256 of the engine config that the engine runs
   std::int64_t engine_pid = 0;
   std::int64_t engine_restarts = 0;
-  std::int64_t streams = 0;        ///< requests in flight through this door
+  std::int64_t streams = 0;  ///< requests in flight through this door
   std::int64_t requests_total = 0;
   std::int64_t kv_blocks_total = 0;
   std::int64_t kv_blocks_active = 0;
@@ -41,8 +42,8 @@ struct PodState {
   std::int64_t kv_blocks_free = 0;
   std::int64_t waiting_tokens = 0;
   double kv_pressure = 0;
-  double tokens_per_second = 0;    ///< generation, over the last seconds
-  std::int64_t age_ms = 0;         ///< age of the engine's numbers
+  double tokens_per_second = 0;  ///< generation, over the last seconds
+  std::int64_t age_ms = 0;       ///< age of the engine's numbers
 };
 
 Json to_json(const PodState& state);

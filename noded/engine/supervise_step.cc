@@ -34,9 +34,10 @@ void note_failure(SuperviseState& state, const std::string& what, bool refused, 
   if (refused || open) {
     state.phase = EnginePhase::kCrashLoop;
     state.next_start = now + policy.breaker_hold;
-    state.message = refused ? "engine refused its configuration or its model (" + what + "); see its log"
-                            : "engine ended " + std::to_string(state.recent_ends.size()) +
-                                  " times lately, last: " + what + "; next try after the hold time";
+    state.message =
+        refused ? "engine refused its configuration or its model (" + what + "); see its log"
+                : "engine ended " + std::to_string(state.recent_ends.size()) +
+                      " times lately, last: " + what + "; next try after the hold time";
   } else {
     state.phase = EnginePhase::kBackoff;
     state.next_start = now + backoff_after(state.ends_in_a_row, policy);
