@@ -1,5 +1,8 @@
 # Sourced by up and test: runs the stages of a script with a log each.
 
+# CI runners start without it; the model's cache and ccache live below it.
+export HOME=${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}
+
 # stage NAME SENTENCE COMMAND…
 # Output goes to build/NAME.log. A stage that takes longer than a second says so, and shows where it
 # is: on a terminal in place, elsewhere in a line every half minute. A failure shows the log's end.
