@@ -21,6 +21,8 @@ constexpr Duration kAcceptBackoff = std::chrono::milliseconds(100);
 constexpr Duration kUnwindTime = std::chrono::seconds(1);
 /// Connections accepted in one turn, so that the open ones get theirs.
 constexpr int kAcceptsInARow = 64;
+/// The same on a socket that other processes accept from too, so that they get theirs.
+constexpr int kSharedAcceptsInARow = 1;
 /// Connections over the limit that are still told so; the rest is just closed.
 constexpr std::size_t kTurnedAwayMax = 64;
 
@@ -40,11 +42,11 @@ void admit(const std::shared_ptr<ServerState>& state, const std::shared_ptr<Task
 
 Task<void> accept_connections(std::shared_ptr<ServerState> state,
                               std::shared_ptr<TaskLedger> ledger,
-                              std::shared_ptr<Listener> listener) {
+                              std::shared_ptr<Listener> listener, int accepts_in_a_row) {
   bool was_exhausted = false;
   while (co_await Listener::wait(listener)) {
     Accepted accepted;
-    for (int i = 0; i < kAcceptsInARow; ++i) {
+    for (int i = 0; i < accepts_in_a_row; ++i) {
       accepted = listener->accept();
       if (accepted.kind == Accepted::Kind::kConnection) admit(state, ledger, accepted.fd);
       if (accepted.kind == Accepted::Kind::kNothing) break;
@@ -72,7 +74,7 @@ Task<void> wait_until_idle(std::shared_ptr<ServerState> state, TimePoint deadlin
 
 struct HttpServer::Body {
   static Task<void> drain(std::shared_ptr<Body> self, Duration timeout);
-  Result<Endpoint> serve(int fd, std::string unlink_path);
+  Result<Endpoint> serve(int fd, std::string unlink_path, int accepts_in_a_row);
   void stop_accepting();
   void close();
 
@@ -81,7 +83,7 @@ struct HttpServer::Body {
   std::vector<std::shared_ptr<Listener>> listeners = {};
 };
 
-Result<Endpoint> HttpServer::Body::serve(int fd, std::string unlink_path) {
+Result<Endpoint> HttpServer::Body::serve(int fd, std::string unlink_path, int accepts_in_a_row) {
   Result<Endpoint> real = local_endpoint(fd);
   if (!real) {
     ::close(fd);
@@ -89,7 +91,7 @@ Result<Endpoint> HttpServer::Body::serve(int fd, std::string unlink_path) {
   }
   auto listener = std::make_shared<Listener>(state->executor, fd, std::move(unlink_path));
   listeners.push_back(listener);
-  ledger->spawn(accept_connections(state, ledger, std::move(listener)));
+  ledger->spawn(accept_connections(state, ledger, std::move(listener), accepts_in_a_row));
   return real;
 }
 
@@ -129,12 +131,12 @@ HttpServer::~HttpServer() { body_->close(); }
 
 Result<Endpoint> HttpServer::listen(const Endpoint& endpoint) {
   TRY(const int fd, bind_listening_socket(endpoint));
-  return body_->serve(fd, endpoint.unix_path);
+  return body_->serve(fd, endpoint.unix_path, kAcceptsInARow);
 }
 
 Result<Endpoint> HttpServer::adopt(int listening_fd) {
   TRY_OK(prepare_adopted_socket(listening_fd));
-  return body_->serve(listening_fd, "");
+  return body_->serve(listening_fd, "", kSharedAcceptsInARow);
 }
 
 void HttpServer::stop_accepting() { body_->stop_accepting(); }
