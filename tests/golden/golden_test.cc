@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <ostream>
 
 #include "engine/exec/forward_factory.h"
 #include "engine/model/load_model.h"
@@ -26,6 +27,8 @@ struct Path {
   /// How wrong a rope base the bounds must notice, as a factor.
   float rope_factor;
 };
+
+void PrintTo(const Path& path, std::ostream* out) { *out << path.name; }
 
 const Path kPaths[] = {
     {"ref", make_forward_ref, 1e-4, 0.001, 1.1F},
