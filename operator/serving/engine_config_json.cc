@@ -1,6 +1,8 @@
 #include "operator/serving/engine_config_json.h"
 
+#include "base/check.h"
 #include "base/digest.h"
+#include "operator/serving/quantity.h"
 
 namespace kantha::serving {
 
@@ -11,9 +13,21 @@ std::string engine_config_json(const ModelServing& serving, const EnginePlacemen
   engine["maxNumSeqs"] = config.max_num_seqs;
   engine["blockSize"] = config.block_size;
   engine["kvCacheDtype"] = config.kv_cache_dtype;
-  if (!config.kv_cache_memory.empty()) engine["kvCacheMemory"] = config.kv_cache_memory;
+  if (!config.kv_cache_memory.empty()) {
+    const Result<std::int64_t> bytes = quantity_units(config.kv_cache_memory);
+    CHECK(bytes.ok(), "the spec is valid");
+    engine["kvCacheMemory"] = *bytes;
+  }
   engine["gpuMemoryUtilization"] = config.gpu_memory_utilization;
   engine["prefixCaching"] = config.prefix_caching;
+  if (!serving.spec.resources.cpu.empty()) {
+    const Result<std::int64_t> threads = quantity_units(serving.spec.resources.cpu);
+    CHECK(threads.ok(), "the spec is valid");
+    engine["threads"] = *threads;
+  }
+  if (serving.spec.gateway.limits.max_queued_tokens > 0) {
+    engine["maxQueuedTokens"] = serving.spec.gateway.limits.max_queued_tokens;
+  }
   OrderedJson out;
   out["model"]["path"] = placement.model_path;
   out["model"]["name"] = serving.served_name();

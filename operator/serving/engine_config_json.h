@@ -17,7 +17,8 @@ struct EnginePlacement {
 
 /// The text of engine.json: {"model", "engine", "listen", "drain"}, keys in a fixed order, one line
 /// end at the end. Equal input gives equal bytes. The spec must be valid. maxModelLen 0 and an
-/// empty kvCacheMemory are left out: the engine then decides.
+/// empty kvCacheMemory are left out: the engine then decides. kvCacheMemory is in bytes; "threads"
+/// is resources.cpu rounded up, "maxQueuedTokens" the gateway's limit; both only when given.
 std::string engine_config_json(const ModelServing& serving, const EnginePlacement& placement);
 
 /// SHA-256 of such a text; noded reports the same for the file that its engine runs with.

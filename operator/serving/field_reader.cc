@@ -51,7 +51,8 @@ std::string nearest_name(std::string_view text, std::initializer_list<std::strin
   std::size_t best_distance = 0;
   for (const std::string_view name : names) {
     const std::size_t distance = edit_distance(text, name);
-    if (distance > std::max<std::size_t>(1, name.size() / 3)) continue;
+    // Two letters swapped are two edits; in a short name that would fit anything.
+    if (distance > std::max<std::size_t>(name.size() >= 5 ? 2 : 1, name.size() / 3)) continue;
     if (best.empty() || distance < best_distance) {
       best = name;
       best_distance = distance;
@@ -77,6 +78,7 @@ FieldReader::FieldReader(const Json& json, std::string path, Problems& problems)
   if (json.is_object()) return;
   json_ = &empty_object();
   if (!json.is_null()) {
+    wrong_ = true;
     problems.push_back({path_, "expected an object, got " + shown_value(json)});
   }
 }
@@ -102,7 +104,7 @@ void FieldReader::check_known(std::initializer_list<std::string_view> names) con
 }
 
 void FieldReader::require(std::string_view name) const {
-  if (find(name) == nullptr) note(name, "is required");
+  if (!wrong_ && find(name) == nullptr) note(name, "is required");
 }
 
 void FieldReader::string(std::string_view name, std::string& out) const {
@@ -214,8 +216,10 @@ std::vector<FieldReader> FieldReader::objects(std::string_view name, std::size_t
   for (std::size_t i = 0; i < value->size(); ++i) {
     const std::string path = path_of(name) + "[" + std::to_string(i) + "]";
     const Json& entry = (*value)[i];
-    if (entry.is_null()) problems_->push_back({path, "expected an object, got null"});
     out.emplace_back(entry, path, *problems_);
+    if (!entry.is_null()) continue;
+    out.back().wrong_ = true;
+    problems_->push_back({path, "expected an object, got null"});
   }
   return out;
 }

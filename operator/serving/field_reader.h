@@ -53,9 +53,11 @@ class FieldReader {
   const Json* json_;
   std::string path_;
   Problems* problems_;
+  bool wrong_ = false;  ///< not an object, which was noted: what it lacks is no news
 };
 
-/// The name in `names` that is at most a third of its letters away from `text`, or empty.
+/// The name in `names` that is a few edits (at most a third of its letters, or two) from `text`, or
+/// empty.
 std::string nearest_name(std::string_view text, std::initializer_list<std::string_view> names);
 
 /// A value as a message shows it: `"two"`, 3.5, true, null, "an object", "a list".

@@ -12,7 +12,8 @@ namespace kantha::serving {
 namespace {
 
 constexpr std::int64_t kReplicasMax = 10'000;
-constexpr std::int64_t kTokensMax = 16'777'216;
+constexpr std::int64_t kTokensMax = 1 << 20;
+constexpr std::int64_t kCpusMax = 1024;
 constexpr std::int64_t kDaySeconds = 86'400;
 constexpr std::size_t kTextMax = 4'096;
 
@@ -133,7 +134,7 @@ void judge_engine(const EngineSpec& engine, Judge& judge) {
   judge.range(path + "blockSize", config.block_size, 1, 256);
   judge.one_of(path + "kvCacheDtype", config.kv_cache_dtype, {"auto"});
   judge.quantity(path + "kvCacheMemory", config.kv_cache_memory, 1 << 20);
-  judge.number(path + "gpuMemoryUtilization", config.gpu_memory_utilization, 0, 1, true);
+  judge.number(path + "gpuMemoryUtilization", config.gpu_memory_utilization, 0.01, 1, false);
 }
 
 void judge_counts(const ModelServingSpec& spec, Judge& judge) {
@@ -163,6 +164,10 @@ void judge_resources(const ResourcesSpec& resources, Judge& judge) {
   judge.range("spec.resources.accelerator.count", resources.accelerator.count, 0, 64);
   judge.filled("spec.resources.accelerator.resourceName", resources.accelerator.resource_name);
   judge.quantity("spec.resources.cpu", resources.cpu, 0);
+  if (const auto cpus = quantity_units(resources.cpu); cpus.ok() && *cpus > kCpusMax) {
+    judge.add("spec.resources.cpu",
+              "expected at most " + std::to_string(kCpusMax) + ", got \"" + resources.cpu + "\"");
+  }
   judge.quantity("spec.resources.memory", resources.memory, 1);
 }
 

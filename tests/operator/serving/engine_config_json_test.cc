@@ -22,7 +22,7 @@ TEST(EngineConfigJson, IsTheTextThatTheEngineReads) {
   EXPECT_EQ(engine_config_json(sample(), {"/models/m.gguf", "/run/engine.sock"}),
             R"({"model":{"path":"/models/m.gguf","name":"smollm2-135m-instruct"},)"
             R"("engine":{"maxModelLen":8192,"maxNumSeqs":64,"blockSize":16,"kvCacheDtype":"auto",)"
-            R"("kvCacheMemory":"2Gi","gpuMemoryUtilization":0.92,"prefixCaching":true},)"
+            R"("kvCacheMemory":2147483648,"gpuMemoryUtilization":0.92,"prefixCaching":true},)"
             R"("listen":["unix:/run/engine.sock"],"drain":{"timeoutSeconds":300}})"
             "\n");
 }
@@ -34,6 +34,16 @@ TEST(EngineConfigJson, WhatTheEngineShallDecideIsLeftOut) {
   const Json json = Json::parse(engine_config_json(m, {"m", "s"}));
   EXPECT_FALSE(json["engine"].contains("maxModelLen"));
   EXPECT_FALSE(json["engine"].contains("kvCacheMemory"));
+}
+
+TEST(EngineConfigJson, CpusAndTheQueueLimitReachTheEngineWhenGiven) {
+  ModelServing m = sample();
+  EXPECT_FALSE(Json::parse(engine_config_json(m, {"m", "s"}))["engine"].contains("threads"));
+  m.spec.resources.cpu = "1500m";
+  m.spec.gateway.limits.max_queued_tokens = 1000;
+  const Json json = Json::parse(engine_config_json(m, {"m", "s"}));
+  EXPECT_EQ(json["engine"]["threads"], 2) << "rounded up";
+  EXPECT_EQ(json["engine"]["maxQueuedTokens"], 1000);
 }
 
 TEST(EngineConfigJson, TheHashIsThatOfTheBytes) {
