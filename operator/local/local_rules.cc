@@ -1,0 +1,50 @@
+#include "operator/local/local_rules.h"
+
+#include <unistd.h>
+
+namespace kantha::local {
+
+serving::Problems local_problems(const serving::ModelServing& serving) {
+  serving::Problems out;
+  const serving::ModelServingSpec& spec = serving.spec;
+  const auto absent = [&](const char* field) {
+    out.push_back({std::string("spec.model.source.") + field,
+                   "not available in the local world; use hostPath with a GGUF file"});
+  };
+  if (spec.model.source.pvc) absent("pvc");
+  if (spec.model.source.http) absent("http");
+  if (spec.model.source.image) absent("image");
+  if (const std::string& image = spec.engine.image; !image.empty()) {
+    if (!image.starts_with('/') || access(image.c_str(), X_OK) != 0) {
+      out.push_back({"spec.engine.image",
+                     "in the local world, expected nothing or the absolute path of an engine "
+                     "program, got \"" +
+                         image + "\""});
+    }
+  }
+  if (serving.replicas_or_default() > kLocalReplicasMax) {
+    out.push_back({"spec.replicas", "the local world runs at most " +
+                                        std::to_string(kLocalReplicasMax) + " pods, got " +
+                                        std::to_string(serving.replicas_or_default())});
+  }
+  if (!spec.gateway.auth_secret.empty()) {
+    out.push_back({"spec.gateway.authSecret",
+                   "not available in the local world, which would serve without it"});
+  }
+  return out;
+}
+
+std::vector<std::string> local_notices(const serving::ModelServing& serving) {
+  std::vector<std::string> out;
+  const serving::ModelServingSpec& spec = serving.spec;
+  if (spec.autoscaling) {
+    out.push_back("spec.autoscaling has no effect in the local world; replicas stay at " +
+                  std::to_string(serving.replicas_or_default()));
+  }
+  if (spec.gateway.limits.requests_per_minute > 0 || spec.gateway.limits.tokens_per_minute > 0) {
+    out.push_back("spec.gateway.limits per minute have no effect in the local world");
+  }
+  return out;
+}
+
+}  // namespace kantha::local

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+
+/// Where the local world keeps and finds things. Any thread.
+namespace kantha::local {
+
+/// Looks up an environment variable; empty ones count as absent.
+using Environment = std::function<std::optional<std::string>(const char* name)>;
+/// This process's environment.
+Environment process_environment();
+
+struct Places {
+  std::string run_root;     ///< one folder per running world: $XDG_RUNTIME_DIR/kantha, or
+                            ///< ${XDG_CACHE_HOME:-~/.cache}/kantha/run
+  std::string model_cache;  ///< ${XDG_CACHE_HOME:-~/.cache}/kantha/models
+  std::string bin_dir;      ///< $KANTHA_BIN_DIR, or the folder of the running program
+};
+
+/// kFailedPrecondition when neither HOME nor the XDG variables are set. Relative XDG paths are
+/// ignored, as their specification asks.
+Result<Places> find_places(const Environment& environment);
+
+/// The weights' file for spec.model.source.hostPath: an absolute path as it is; a relative one
+/// beside the YAML file first, then in the model cache. kNotFound names every place that was tried
+/// and how to fetch a model.
+Result<std::string> find_model(const std::string& host_path, const std::string& yaml_file,
+                               const Places& places);
+
+}  // namespace kantha::local

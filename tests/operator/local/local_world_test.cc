@@ -1,0 +1,312 @@
+#include "operator/local/local_world.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "operator/local/control_api.h"
+
+/// The local world with real processes (tests/fake/fake_noded) and real sockets.
+namespace kantha::local {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using serving::ConditionStatus;
+
+constexpr Duration kPatience = 30s;
+
+bool process_runs(std::int64_t pid) { return kill(static_cast<pid_t>(pid), 0) == 0; }
+
+class LocalWorldTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ::signal(SIGPIPE, SIG_IGN);
+    fs::remove_all(root_);
+    fs::create_directories(root_);
+    const char* bin = std::getenv("KANTHA_BIN_DIR");
+    options_.places.bin_dir = std::string(bin == nullptr ? "." : bin) + "/fake";
+    options_.places.run_root = root_ + "/run";
+    options_.places.model_cache = root_;
+    options_.file = root_ + "/m.yaml";
+    options_.listen.port = 0;
+    std::ofstream(root_ + "/m.gguf") << "weights";
+    write_spec("  replicas: 1\n");
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  void write_spec(const std::string& lines) const {
+    std::ofstream(options_.file + ".new")
+        << "apiVersion: serving.kantha.dev/v1alpha1\nkind: ModelServing\nmetadata: {name: m}\n"
+           "spec:\n  model: {source: {hostPath: m.gguf}}\n  engine: {image: /bin/true}\n"
+        << lines;
+    fs::rename(options_.file + ".new", options_.file);
+  }
+
+  /// What the fake nodeds started from now on shall do.
+  void order(const std::string& word) const {
+    fs::create_directories(root_ + "/run/m");
+    std::ofstream(root_ + "/run/m/fake") << word;
+  }
+
+  Status open() {
+    world_ = std::make_unique<LocalWorld>(
+        context_.get_executor(), system_clock(), options_,
+        WorldEvents{[this](const WorldView&) { ++changes_; },
+                    [this](const std::string& text) { notices_ += text + "\n"; }});
+    return world_->open();
+  }
+
+  void start() {
+    const Status opened = open();
+    ASSERT_TRUE(opened.ok()) << opened.error().to_string();
+    tasks_.spawn(world_->run());
+  }
+
+  /// Lets the world run until the condition holds; fails after the patience.
+  template <class Condition>
+  ::testing::AssertionResult reached(Condition condition) {
+    const TimePoint until = system_clock().now() + kPatience;
+    while (!condition()) {
+      if (system_clock().now() > until) {
+        return ::testing::AssertionFailure() << "not reached; notices:\n" << notices_;
+      }
+      context_.restart();
+      context_.run_for(10ms);
+    }
+    return ::testing::AssertionSuccess();
+  }
+
+  bool all_updated(std::int64_t count) const {
+    const WorldView& view = world_->view();
+    return view.counts.updated == count && view.counts.wanted == count &&
+           static_cast<std::int64_t>(view.pods.size()) == count;
+  }
+
+  void end() {
+    world_->stop();
+    ASSERT_TRUE(reached([&] { return tasks_.running() == 0; }));
+    EXPECT_FALSE(fs::exists(root_ + "/run/m")) << "the run folder is gone";
+  }
+
+  /// One request on the public port or, with a path of a socket, there.
+  Result<net::HttpResponse> call(const std::string& endpoint, net::HttpRequest request) {
+    net::HttpClient client(context_.get_executor());
+    std::optional<Result<net::HttpResponse>> answer;
+    tasks_.spawn(
+        call_into(client, net::parse_endpoint(endpoint).value(), std::move(request), answer));
+    EXPECT_TRUE(reached([&] { return answer.has_value(); }));
+    return answer ? *answer : Result<net::HttpResponse>(unavailable("no answer"));
+  }
+
+  static net::Task<void> call_into(net::HttpClient& client, net::Endpoint endpoint,
+                                   net::HttpRequest request,
+                                   std::optional<Result<net::HttpResponse>>& answer) {
+    answer.emplace(co_await client.call(std::move(endpoint), std::move(request), 10s));
+  }
+
+  /// Which pod answers on the public port.
+  std::string who_answers() {
+    const auto answer = call(world_->view().endpoint, {.target = "/v1/models"});
+    if (!answer.ok()) return answer.error().to_string();
+    return Json::parse(answer->body)["pod"];
+  }
+
+  Result<net::HttpResponse> scale(int replicas) {
+    net::HttpRequest request;
+    request.method = "PUT";
+    request.target = std::string(kModelServingsPath) + "/m/scale";
+    request.body = R"({"spec":{"replicas":)" + std::to_string(replicas) + "}}";
+    return call("unix:" + root_ + "/run/m/control.sock", request);
+  }
+
+  const std::string root_ =
+      (fs::temp_directory_path() / ("kw-" + std::to_string(getpid()))).string();
+  boost::asio::io_context context_{1};
+  net::TaskGroup tasks_{context_.get_executor(), "test"};
+  WorldOptions options_;
+  std::unique_ptr<LocalWorld> world_;
+  std::string notices_;
+  int changes_ = 0;
+};
+
+TEST_F(LocalWorldTest, StartsServesScalesAndEndsWithoutATrace) {
+  start();
+  ASSERT_TRUE(reached([&] { return all_updated(1); }));
+  EXPECT_EQ(who_answers(), "m-0");
+  EXPECT_EQ(world_->view().status_of("Available"), ConditionStatus::kTrue);
+  EXPECT_EQ(world_->view().pods[0].kv_used, 0.25);
+
+  ASSERT_EQ(scale(3)->status, 200);
+  ASSERT_TRUE(reached([&] { return all_updated(3); }));
+  const std::int64_t leaving = world_->view().pods[2].pid;
+  EXPECT_EQ(scale(1)->status, 200);
+  ASSERT_TRUE(reached([&] { return all_updated(1); }));
+  EXPECT_EQ(world_->view().pods[0].name, "m-0") << "the highest go first";
+  EXPECT_FALSE(process_runs(leaving));
+  EXPECT_FALSE(fs::exists(root_ + "/run/m/pod-2"));
+  EXPECT_EQ(scale(65)->status, 400);
+  const std::int64_t last = world_->view().pods[0].pid;
+  end();
+  EXPECT_FALSE(process_runs(last));
+}
+
+TEST_F(LocalWorldTest, EditsAreTakenAndMistakesAreNot) {
+  start();
+  ASSERT_TRUE(reached([&] { return all_updated(1); }));
+  const std::string before = world_->view().target_revision;
+
+  write_spec("  replicas: two\n");
+  ASSERT_TRUE(reached([&] { return notices_.find("spec.replicas") != std::string::npos; }));
+  EXPECT_NE(notices_.find("expected an integer, got \"two\""), std::string::npos) << notices_;
+  EXPECT_TRUE(all_updated(1));
+  EXPECT_EQ(who_answers(), "m-0") << "the old spec goes on serving";
+
+  write_spec("  replicas: 2\n");
+  ASSERT_TRUE(reached([&] { return all_updated(2); }));
+  EXPECT_EQ(world_->view().target_revision, before) << "a count is no new revision";
+
+  ASSERT_EQ(scale(3)->status, 200);
+  ASSERT_TRUE(reached([&] { return all_updated(3); }));
+  write_spec("  replicas: 2\n  rollout: {maxUnavailable: 2}\n");
+  ASSERT_TRUE(reached([&] { return notices_.find("file is taken") != std::string::npos; }));
+  EXPECT_EQ(world_->view().counts.wanted, 3) << "scale holds while the file's number stays";
+  write_spec("  replicas: 1\n");
+  ASSERT_TRUE(reached([&] { return all_updated(1); })) << "the file's number changed";
+  end();
+}
+
+TEST_F(LocalWorldTest, ANewEngineConfigMovesPodAfterPod) {
+  write_spec("  replicas: 3\n");
+  start();
+  ASSERT_TRUE(reached([&] { return all_updated(3); }));
+  const std::string before = world_->view().target_revision;
+  const std::int64_t pid = world_->view().pods[0].pid;
+  std::ofstream(options_.file + ".new")
+      << "apiVersion: serving.kantha.dev/v1alpha1\nkind: ModelServing\nmetadata: {name: m}\n"
+         "spec:\n  model: {source: {hostPath: m.gguf}}\n"
+         "  engine: {image: /bin/true, config: {maxNumSeqs: 8}}\n  replicas: 3\n";
+  fs::rename(options_.file + ".new", options_.file);
+  std::int64_t fewest = 3;
+  ASSERT_TRUE(reached([&] {
+    fewest = std::min(fewest, world_->view().counts.available);
+    return world_->view().target_revision != before && all_updated(3);
+  }));
+  EXPECT_EQ(fewest, 2) << "one at a time";
+  for (const PodView& pod : world_->view().pods) EXPECT_EQ(pod.restarts, 1) << pod.name;
+  EXPECT_EQ(world_->view().pods[0].pid, pid) << "the pods themselves stayed";
+  end();
+}
+
+TEST_F(LocalWorldTest, AKilledNodedIsStartedAgainAndNoConnectionIsRefused) {
+  start();
+  ASSERT_TRUE(reached([&] { return all_updated(1); }));
+  const std::int64_t pid = world_->view().pods[0].pid;
+  kill(static_cast<pid_t>(pid), SIGKILL);
+  EXPECT_EQ(who_answers(), "m-0") << "the connection waits for the next noded";
+  ASSERT_TRUE(reached([&] { return all_updated(1) && world_->view().pods[0].restarts == 1; }));
+  EXPECT_NE(world_->view().pods[0].pid, pid);
+  end();
+}
+
+TEST_F(LocalWorldTest, ANodedThatDiesAtOnceIsToldAndNotHammered) {
+  const Status opened = open();
+  ASSERT_TRUE(opened.ok()) << opened.error().to_string();
+  order("die");
+  tasks_.spawn(world_->run());
+  ASSERT_TRUE(
+      reached([&] { return world_->view().status_of("Degraded") == ConditionStatus::kTrue; }));
+  EXPECT_NE(world_->view().message_of("Degraded").find("exit 3"), std::string::npos);
+  ASSERT_TRUE(reached([&] { return world_->view().pods.at(0).restarts >= 2; }));
+  fs::remove(root_ + "/run/m/fake");
+  ASSERT_TRUE(reached([&] { return all_updated(1); })) << "it gets well by itself";
+  end();
+}
+
+TEST_F(LocalWorldTest, RunningStreamsEndBeforeTheirPod) {
+  start();
+  ASSERT_TRUE(reached([&] { return all_updated(1); }));
+  net::HttpRequest request;
+  request.method = "POST";
+  request.target = "/v1/chat/completions";
+  request.body = R"({"messages":[{"role":"user","content":"slowly"}]})";
+  net::HttpClient client(context_.get_executor());
+  std::optional<Result<net::HttpResponse>> answer;
+  tasks_.spawn(
+      call_into(client, net::parse_endpoint(world_->view().endpoint).value(), request, answer));
+  ASSERT_TRUE(reached([&] { return world_->view().pods[0].streams == 1; }));
+  world_->stop();
+  ASSERT_TRUE(reached([&] { return tasks_.running() == 0; }));
+  ASSERT_TRUE(answer.has_value());
+  ASSERT_TRUE(answer->ok()) << answer->error().to_string();
+  EXPECT_NE((*answer)->body.find("[DONE]"), std::string::npos) << "the stream was whole";
+}
+
+TEST_F(LocalWorldTest, TheSecondStopDoesNotWait) {
+  start();
+  ASSERT_TRUE(reached([&] { return all_updated(1); }));
+  const std::int64_t pid = world_->view().pods[0].pid;
+  kill(static_cast<pid_t>(pid), SIGSTOP);
+  world_->stop();
+  world_->stop();
+  ASSERT_TRUE(reached([&] { return tasks_.running() == 0; }));
+  EXPECT_FALSE(process_runs(pid));
+}
+
+TEST_F(LocalWorldTest, ZeroReplicasAreLegalAndComeBack) {
+  write_spec("  replicas: 0\n");
+  start();
+  ASSERT_TRUE(reached([&] { return changes_ > 0; }));
+  EXPECT_EQ(world_->view().conditions[0].condition.reason, "ScaledToZero");
+  EXPECT_EQ(scale(1)->status, 200);
+  ASSERT_TRUE(reached([&] { return all_updated(1); }));
+  EXPECT_EQ(who_answers(), "m-0");
+  end();
+}
+
+TEST_F(LocalWorldTest, WhatCannotStartSaysWhy) {
+  const auto message_and_code = [&](Code code) {
+    const Status opened = open();
+    EXPECT_FALSE(opened.ok());
+    if (opened.ok()) return std::string();
+    EXPECT_EQ(opened.error().code, code) << opened.error().to_string();
+    return opened.error().message;
+  };
+  fs::remove(root_ + "/m.gguf");
+  EXPECT_NE(message_and_code(Code::kNotFound).find("scripts/fetch-model"), std::string::npos);
+  std::ofstream(root_ + "/m.gguf") << "weights";
+
+  write_spec("  replicas: -1\n");
+  EXPECT_NE(message_and_code(Code::kInvalidArgument).find("m.yaml:7"), std::string::npos);
+  write_spec("  gateway: {authSecret: keys}\n");
+  EXPECT_NE(message_and_code(Code::kInvalidArgument).find("authSecret"), std::string::npos);
+  write_spec("");
+
+  const std::string bin = options_.places.bin_dir;
+  options_.places.bin_dir = "/absent";
+  EXPECT_NE(message_and_code(Code::kNotFound).find("/absent/kantha-noded"), std::string::npos);
+  options_.places.bin_dir = bin;
+
+  const auto taken = net::open_listener({"127.0.0.1", 0});
+  ASSERT_TRUE(taken.ok());
+  options_.listen.port = taken->second.port;
+  EXPECT_NE(message_and_code(Code::kAlreadyExists).find(std::to_string(taken->second.port)),
+            std::string::npos);
+  close(taken->first);
+  options_.listen.port = 0;
+
+  world_.reset();
+  const auto dir = WorldDir::claim(options_.places.run_root, "m");
+  ASSERT_TRUE(dir.ok()) << "a world that could not open gives its folder back";
+  EXPECT_NE(message_and_code(Code::kAlreadyExists).find("already runs"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kantha::local
