@@ -31,10 +31,6 @@ std::string errno_text(int error) { return std::generic_category().message(error
 
 Error closed_here() { return {Code::kCancelled, "connection closed on this side"}; }
 
-void set_option(int fd, int level, int name, int value) {
-  ::setsockopt(fd, level, name, &value, sizeof value);
-}
-
 short poll_events(int fd, short events) {
   pollfd entry = {.fd = fd, .events = events, .revents = 0};
   return ::poll(&entry, 1, 0) > 0 ? entry.revents : short{0};
@@ -70,13 +66,9 @@ struct TimedSocket::Core {
 
 TimedSocket::TimedSocket(asio::any_io_executor executor, int fd) {
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
-  // These fail on Unix sockets, which need none of them.
-  set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-  // A peer whose machine vanished sends no FIN: after a minute without an answer it is gone.
-  set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 30);
-  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 10);
-  set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  const int on = 1;
+  // Fails on Unix sockets, which do not delay anyway.
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   core_ = std::make_shared<Core>(executor, fd);
 }
 

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/json.h"
+#include "base/net/http_client.h"
+#include "base/net/task.h"
+
+/// The OpenAI API from the caller's side, as much as a chat needs. One executor.
+namespace kantha::cli {
+
+/// Where the API is: "http://127.0.0.1:8000" or with "/v1" behind it.
+Result<net::Endpoint> parse_base_url(const std::string& url);
+
+/// The first model that GET /v1/models lists.
+net::Task<Result<std::string>> first_model(net::HttpClient& client, net::Endpoint endpoint);
+
+/// Called with each piece of the answer's text.
+using OnText = std::function<void(std::string_view)>;
+
+/// POST /v1/chat/completions with a stream; gives the whole answer. An error object, before or in
+/// the stream, becomes its message; a stream without its end is kDataLoss.
+net::Task<Result<std::string>> stream_chat(net::HttpClient& client, net::Endpoint endpoint,
+                                           std::string model, Json messages, OnText on_text);
+
+/// The message of an OpenAI error object, or the text itself.
+std::string error_message(const std::string& body);
+
+}  // namespace kantha::cli
