@@ -121,11 +121,13 @@ def reference_tokenizer(gguf):
     ranks = {token: i for i, token in enumerate(tokens)}
     tokenizer = Tokenizer(models.BPE(vocab=ranks, merges=[tuple(m.split(" ")) for m in merges]))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+        [pre_tokenizers.Digits(individual_digits=True),
+         pre_tokenizers.ByteLevel(add_prefix_space=False)]
     )
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens(
-        [AddedToken(t, special=True, normalized=False) for t, kind in zip(tokens, types) if kind == CONTROL]
+        [AddedToken(t, special=True, normalized=False)
+         for t, kind in zip(tokens, types) if kind == CONTROL]
     )
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, chat_template=gguf.key("tokenizer.chat_template")
