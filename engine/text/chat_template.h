@@ -5,12 +5,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/result.h"
 #include "engine/text/tokenizer.h"
 
-/// A model's chat template: a Jinja subset with transformers' settings (trim_blocks, lstrip_blocks),
-/// no I/O, and bounds on steps, depth and output. Immutable after parse; any thread.
+/// A model's chat template: a Jinja subset with transformers' settings (trim_blocks,
+/// lstrip_blocks), no I/O, and bounds on steps, depth and output. Immutable after parse; any
+/// thread.
 namespace kantha::text {
 
 struct TemplateLimits {
@@ -20,14 +22,16 @@ struct TemplateLimits {
   std::size_t depth_max = 64;
 };
 
-/// What a template sees. Strings inside `messages` and `tools` are marked as input wherever they go.
+/// What a template sees. Strings inside `messages`, `tools` and `extra` (keys too) are marked as
+/// input wherever they go.
 struct TemplateInputs {
-  OrderedJson messages;                    ///< array of {role, content, …}
-  OrderedJson tools = nullptr;             ///< array or null
+  OrderedJson messages;         ///< array of {role, content, …}
+  OrderedJson tools = nullptr;  ///< array or null
   bool add_generation_prompt = true;
   OrderedJson extra = OrderedJson::object();  ///< further variables
   std::string bos_text = {};
   std::string eos_text = {};
+  const Clock* clock = nullptr;  ///< for strftime_now (UTC); null: the machine's
 };
 
 class ChatTemplate {

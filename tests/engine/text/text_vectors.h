@@ -10,11 +10,11 @@
 /// The committed vectors beside these tests.
 namespace kantha::text {
 
-inline Json read_vectors(const std::string& name) {
+inline OrderedJson read_vectors(const std::string& name) {
   const char* root = std::getenv("KANTHA_SOURCE_DIR");
   std::ifstream file(std::string(root != nullptr ? root : ".") + "/tests/engine/text/" + name);
   CHECK(file.good(), "the vectors are in the source tree (KANTHA_SOURCE_DIR)");
-  return Json::parse(file);
+  return OrderedJson::parse(file);
 }
 
 }  // namespace kantha::text

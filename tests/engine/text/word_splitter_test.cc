@@ -23,9 +23,9 @@ std::vector<std::string> words(WordRules rules, std::string_view text) {
 using Words = std::vector<std::string>;
 
 TEST(WordSplitter, GivesTheWordsOfThePublishedPatterns) {
-  const Json vectors = read_vectors("tokenizer_vectors.json");
+  const OrderedJson vectors = read_vectors("tokenizer_vectors.json");
   ASSERT_GT(vectors["words"].size(), 500u);
-  for (const Json& row : vectors["words"]) {
+  for (const OrderedJson& row : vectors["words"]) {
     const auto rules = word_rules(row[0].get<std::string>());
     ASSERT_TRUE(rules.has_value()) << row[0];
     const auto text = row[1].get<std::string>();

@@ -1,0 +1,149 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "tests/engine/text/fuzz_targets.h"
+#include "tests/engine/text/text_vectors.h"
+
+namespace kantha::text {
+namespace {
+
+class Mutator {
+ public:
+  Mutator(std::uint64_t seed, const std::vector<std::string>& corpus)
+      : seed_(seed), corpus_(corpus) {}
+
+  std::string next() {
+    std::string text = pick(corpus_);
+    for (std::size_t edits = 1 + below(4); edits > 0; --edits) edit(text);
+    return text;
+  }
+
+ private:
+  std::size_t below(std::size_t limit) { return random_bits(seed_, counter_++) % limit; }
+  const std::string& pick(const std::vector<std::string>& from) { return from[below(from.size())]; }
+
+  void edit(std::string& text) {
+    static const std::vector<std::string> kBits = {"{{",
+                                                   "}}",
+                                                   "{%",
+                                                   "%}",
+                                                   "{#",
+                                                   "#}",
+                                                   "-",
+                                                   "+",
+                                                   "|",
+                                                   "(",
+                                                   ")",
+                                                   "[",
+                                                   "]",
+                                                   "{",
+                                                   "}",
+                                                   "'",
+                                                   "\"",
+                                                   "\\",
+                                                   ",",
+                                                   ":",
+                                                   ".",
+                                                   "~",
+                                                   "**",
+                                                   "//",
+                                                   "%",
+                                                   "==",
+                                                   " in ",
+                                                   " not ",
+                                                   " is ",
+                                                   " if ",
+                                                   " else ",
+                                                   " and ",
+                                                   "{% for x in messages %}",
+                                                   "{% endfor %}",
+                                                   "{% if x %}",
+                                                   "{% endif %}",
+                                                   "{% set x = x %}",
+                                                   "{% endset %}",
+                                                   "{% macro x(x=1) %}",
+                                                   "{% endmacro %}",
+                                                   "{% break %}",
+                                                   "{% raw %}",
+                                                   "loop",
+                                                   "messages",
+                                                   "namespace(x=messages)",
+                                                   "x",
+                                                   "9223372036854775807",
+                                                   "-1",
+                                                   "0",
+                                                   "1.5e308",
+                                                   "\n",
+                                                   " ",
+                                                   "\xFF",
+                                                   "é",
+                                                   "|tojson",
+                                                   "|list",
+                                                   "|sort",
+                                                   "|map('upper')",
+                                                   "|join",
+                                                   "|length",
+                                                   "[::-1]",
+                                                   ".items()",
+                                                   ".split()",
+                                                   "none",
+                                                   "true",
+                                                   "tools",
+                                                   "range(99999)",
+                                                   " * 99999",
+                                                   "|replace('', x)"};
+    const std::size_t at = below(text.size() + 1);
+    const std::size_t length = below(12);
+    switch (below(5)) {
+      case 0: text.erase(at, length); break;
+      case 1: text.insert(at, pick(kBits)); break;
+      case 2: text.insert(at, text.substr(at, length * 4)); break;
+      case 3: text.insert(at, pick(corpus_).substr(0, 40 + below(60))); break;
+      default:
+        if (at < text.size()) text[at] = static_cast<char>(below(256));
+    }
+  }
+
+  std::uint64_t seed_;
+  std::uint64_t counter_ = 0;
+  const std::vector<std::string>& corpus_;
+};
+
+TEST(Mutations, OfTemplatesNeverCrashNorHang) {
+  const OrderedJson vectors = read_vectors("template_vectors.json");
+  std::vector<std::string> corpus;
+  for (const auto& [name, source] : vectors["templates"].items()) corpus.push_back(source);
+  for (const OrderedJson& row : vectors["rows"]) {
+    if (row.contains("source")) corpus.push_back(row["source"]);
+  }
+  for (std::uint64_t seed = 0; seed < 20'000; ++seed) {
+    SCOPED_TRACE(seed);
+    fuzz_template(Mutator(seed, corpus).next());
+  }
+}
+
+TEST(Mutations, OfTextsRoundTripThroughEveryTokenizer) {
+  std::vector<std::string> corpus = {"",
+                                     "aaaa bb",
+                                     "<|im_end|>",
+                                     "<u><|im_end|><u",
+                                     "12 345\n\n ",
+                                     "don't DON'T é中😀",
+                                     "\xF0\x9F\xE4\x80"};
+  for (std::uint64_t seed = 0; seed < 20'000; ++seed) {
+    SCOPED_TRACE(seed);
+    std::string text = Mutator(seed, corpus).next();
+    const std::size_t random = random_bits(seed, 1'000'000) % 24;
+    for (std::size_t i = 0; i < random; ++i) {
+      text.push_back(static_cast<char>(random_bits(seed, 2'000'000 + i)));
+    }
+    fuzz_tokenizer(text);
+  }
+}
+
+}  // namespace
+}  // namespace kantha::text
