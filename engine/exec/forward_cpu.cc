@@ -1,6 +1,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/exec/check_batch.h"
 #include "engine/exec/forward_cpu_kv.h"
 #include "engine/exec/forward_cpu_plan.h"
 #include "engine/exec/forward_cpu_scratch.h"
@@ -30,9 +31,9 @@ class ForwardCpu final : public Forward {
 
   void run(const Batch& batch, std::span<float> logits) override {
     const model::LlamaConfig& config = weights_.config;
-    check_batch(batch, options_.kv, config.vocabulary, options_.rows_max, options_.logit_rows_max);
-    CHECK(logits.size() == batch.logit_rows.size() * static_cast<std::size_t>(config.vocabulary),
-          "logits [S, vocabulary]");
+    const BatchLimits limits{options_.kv, options_.rows_max, options_.logit_rows_max,
+                             config.vocabulary};
+    check_batch(batch, limits, logits.size());
     if (batch.token_ids.empty()) return;
     const std::int32_t rows_per_item = attention_rows_per_item(config);
     all_.set_all(batch, rows_per_item, config.kv_heads);

@@ -31,8 +31,4 @@ struct AttentionPlan {
   void cut(const Batch& batch, std::int32_t rows_per_item, std::int32_t kv_heads);
 };
 
-/// CHECKs that the flat arrays of a batch fit together and stay within the pool and vocabulary.
-void check_batch(const Batch& batch, const KvShape& kv, std::int32_t vocabulary,
-                 std::int32_t rows_max, std::int32_t logit_rows_max);
-
 }  // namespace kantha::exec

@@ -27,6 +27,7 @@ class Cutter {
 
   void take(Activations& to, std::int64_t rows, std::int64_t cols) {
     to.cols = cols;
+    to.grain = Grain::kFine;  // the larger; each stage sets its own
     const std::int64_t panels = (rows + kPanelTokens - 1) / kPanelTokens;
     take(to.f32, rows * cols);
     if (cols % kBlock == 0) take(to.q8, panels * to.panel_bytes());

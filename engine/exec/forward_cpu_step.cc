@@ -77,7 +77,7 @@ void CpuStep::layer(std::int64_t index, bool is_last) {
   float* x = scratch_.x;
   const bool q8 =
       is_quantised(layer.q.type) || is_quantised(layer.k.type) || is_quantised(layer.v.type);
-  query_key_value(layer, index, normalise(x, rows, layer.attention_norm, q8));
+  query_key_value(layer, index, normalise(x, rows, layer.attention_norm, q8, kQkvGrain));
   c_.pool.barrier();
   if (is_last) {
     // Only the rows whose logits are wanted go on; they move together.
@@ -95,27 +95,27 @@ void CpuStep::layer(std::int64_t index, bool is_last) {
   c_.pool.barrier();
   gate_up(layer,
           normalise(x, rows, layer.ffn_norm,
-                    is_quantised(layer.gate.type) || is_quantised(layer.up.type)),
+                    is_quantised(layer.gate.type) || is_quantised(layer.up.type), kGateUpGrain),
           rows);
   c_.pool.barrier();
-  project(layer.down, scratch_.ffn, rows, x);
+  project(layer.down, ffn_activations(), rows, x);
   c_.pool.barrier();
 }
 
 /// Normalised x, also quantised where wanted. Few rows are done by each thread for itself, which
 /// saves a barrier and the traffic between cores; many are shared out.
-Activations CpuStep::normalise(const float* x, std::int64_t rows, const float* norm, bool q8) {
+Activations CpuStep::normalise(const float* x, std::int64_t rows, const float* norm, bool q8,
+                               Grain grain) {
   const bool alone = rows <= kPanelTokens;
-  const Activations out = alone ? own_.width : scratch_.width;
+  Activations out = alone ? own_.width : scratch_.width;
+  out.grain = grain;
   const std::int64_t panels = (rows + kPanelTokens - 1) / kPanelTokens;
   const std::int64_t begin = alone ? 0 : share_begin(panels) * kPanelTokens;
   const std::int64_t end = alone ? rows : std::min(rows, share_end(panels) * kPanelTokens);
   for (std::int64_t row = begin; row < end; ++row) {
     float* to = out.f32 + row * out.cols;
     kernels_.rmsnorm_row(x + row * out.cols, norm, out.cols, config_.norm_epsilon, to);
-    if (!q8) continue;
-    kernels_.quantise_row(to, out.cols, out.q8 + row / kPanelTokens * out.panel_bytes(),
-                          row % kPanelTokens);
+    if (q8) quantise(to, out.cols, out, row);
   }
   if (!alone) c_.pool.barrier();
   return out;
@@ -125,21 +125,31 @@ Activations CpuStep::quantise_attention(std::int64_t rows, bool q8) {
   if (!q8) return scratch_.attention;
   const bool alone = rows <= kPanelTokens;
   Activations out = alone ? own_.attention : scratch_.attention;
+  out.grain = kOutGrain;
   const std::int64_t panels = (rows + kPanelTokens - 1) / kPanelTokens;
   const std::int64_t begin = alone ? 0 : share_begin(panels) * kPanelTokens;
   const std::int64_t end = alone ? rows : std::min(rows, share_end(panels) * kPanelTokens);
   for (std::int64_t row = begin; row < end; ++row) {
-    kernels_.quantise_row(scratch_.attention.f32 + row * out.cols, out.cols,
-                          out.q8 + row / kPanelTokens * out.panel_bytes(), row % kPanelTokens);
+    quantise(scratch_.attention.f32 + row * out.cols, out.cols, out, row);
   }
   if (!alone) c_.pool.barrier();
   return out;
 }
 
+/// Writes `count` values into row `index` of the panels, from block `first_block` on.
+void CpuStep::quantise(const float* row, std::int64_t count, const Activations& to,
+                       std::int64_t index, std::int64_t first_block) const {
+  std::byte* panel =
+      to.q8 + index / kPanelTokens * to.panel_bytes() + first_block * to.block_bytes();
+  const auto kernel = to.grain == Grain::kFine ? kernels_.quantise_row_fine : kernels_.quantise_row;
+  kernel(row, count, panel, index % kPanelTokens);
+}
+
 void CpuStep::gemm(const PackedMatrix& matrix, std::int64_t group, const Activations& in,
                    std::int64_t panel, std::int64_t tokens, float* tile) const {
-  kernels_.gemm[static_cast<std::size_t>(matrix.type)](matrix.group(group), matrix.cols,
-                                                       in.panel(panel), tokens, tile);
+  const auto& table = in.grain == Grain::kFine ? kernels_.gemm_fine : kernels_.gemm;
+  table[static_cast<std::size_t>(matrix.type)](matrix.group(group), matrix.cols, in.panel(panel),
+                                               tokens, tile);
 }
 
 /// x [rows, width] += matrix · in.
@@ -155,39 +165,38 @@ void CpuStep::project(const PackedMatrix& matrix, const Activations& in, std::in
 
 /// Two groups at a time: their 32 results are one block of the next matrix's input.
 void CpuStep::gate_up(const CpuLayer& layer, const Activations& in, std::int64_t rows) {
-  const Activations& out = scratch_.ffn;
+  const Activations out = ffn_activations();
   const bool q8 = is_quantised(layer.down.type);
   const std::int64_t groups = layer.gate.groups;
   float* gate = own_.tiles;
   float* up = own_.tiles + kTile;
-  for_each_tile(
-      (groups + 1) / 2, rows, [&](std::int64_t unit, std::int64_t panel, std::int64_t tokens) {
-        float* to = own_.ffn_block;
-        std::int64_t stride = kBlock;
-        if (!q8) {
-          to = out.f32 + panel * kPanelTokens * out.cols + unit * kBlock;
-          stride = out.cols;
-        }
-        for (std::int64_t g = unit * 2; g < std::min(groups, unit * 2 + 2); ++g) {
-          gemm(layer.gate, g, in, panel, tokens, gate);
-          gemm(layer.up, g, in, panel, tokens, up);
-          kernels_.silu_mul_tile(gate, up, tokens, gate, kGroupRows);
-          kernels_.store_tile(gate, tokens, group_rows(layer.gate, g), to + g % 2 * kGroupRows,
-                              stride);
-        }
-        if (!q8) return;
-        std::byte* block = out.q8 + panel * out.panel_bytes() + unit * ops::cpu::kPanelBlockBytes;
-        for (std::int64_t t = 0; t < tokens; ++t) {
-          kernels_.quantise_row(to + t * kBlock, kBlock, block, t);
-        }
-      });
+  for_each_tile((groups + 1) / 2, rows,
+                [&](std::int64_t unit, std::int64_t panel, std::int64_t tokens) {
+                  float* to = own_.ffn_block;
+                  std::int64_t stride = kBlock;
+                  if (!q8) {
+                    to = out.f32 + panel * kPanelTokens * out.cols + unit * kBlock;
+                    stride = out.cols;
+                  }
+                  for (std::int64_t g = unit * 2; g < std::min(groups, unit * 2 + 2); ++g) {
+                    gemm(layer.gate, g, in, panel, tokens, gate);
+                    gemm(layer.up, g, in, panel, tokens, up);
+                    kernels_.silu_mul_tile(gate, up, tokens, gate, kGroupRows);
+                    kernels_.store_tile(gate, tokens, group_rows(layer.gate, g),
+                                        to + g % 2 * kGroupRows, stride);
+                  }
+                  if (!q8) return;
+                  for (std::int64_t t = 0; t < tokens; ++t) {
+                    quantise(to + t * kBlock, kBlock, out, panel * kPanelTokens + t, unit);
+                  }
+                });
 }
 
 void CpuStep::write_logits() {
   const PackedMatrix& matrix = c_.weights.output;
   const auto rows = static_cast<std::int64_t>(c_.batch.logit_rows.size());
-  const Activations in =
-      normalise(scratch_.x_logits, rows, c_.weights.output_norm, is_quantised(matrix.type));
+  const Activations in = normalise(scratch_.x_logits, rows, c_.weights.output_norm,
+                                   is_quantised(matrix.type), kLogitsGrain);
   for_each_tile(
       matrix.groups, rows, [&](std::int64_t group, std::int64_t panel, std::int64_t tokens) {
         gemm(matrix, group, in, panel, tokens, own_.tiles);

@@ -39,12 +39,19 @@ class CpuStep {
   void embed();
   void write_rotations(std::int64_t row);
   void layer(std::int64_t index, bool is_last);
-  Activations normalise(const float* x, std::int64_t rows, const float* norm, bool q8);
+  Activations normalise(const float* x, std::int64_t rows, const float* norm, bool q8, Grain grain);
   Activations quantise_attention(std::int64_t rows, bool q8);
+  void quantise(const float* row, std::int64_t count, const Activations& to, std::int64_t index,
+                std::int64_t first_block = 0) const;
   void project(const ops::cpu::PackedMatrix& matrix, const Activations& in, std::int64_t rows,
                float* x);
   void gate_up(const CpuLayer& layer, const Activations& in, std::int64_t rows);
   void write_logits();
+  Activations ffn_activations() const {
+    Activations ffn = scratch_.ffn;
+    ffn.grain = kDownGrain;
+    return ffn;
+  }
 
   // Queries, keys, values and attention (forward_cpu_attention.cc).
   void query_key_value(const CpuLayer& layer, std::int64_t index, const Activations& in);

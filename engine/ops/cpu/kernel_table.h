@@ -21,6 +21,9 @@ inline constexpr std::int64_t kPanelTokens = 8;
 inline constexpr std::int64_t kBlock = 32;
 /// One 32-block of a panel: int8 q [8, 32]; f32 dx [8]; f32 dx·Σq [8]; i32 −128·Σq [8].
 inline constexpr std::int64_t kPanelBlockBytes = 352;
+/// A fine block has a low int8 [8, 32] behind that: q = 128·high + low in [−16256, 16256].
+inline constexpr std::int64_t kFinePanelBlockBytes = 608;
+inline constexpr std::int64_t kPanelLow = 352;      ///< byte offset of the low parts
 inline constexpr std::int64_t kPanelScales = 256;   ///< byte offset of dx
 inline constexpr std::int64_t kPanelSums = 288;     ///< byte offset of dx·Σq
 inline constexpr std::int64_t kPanelOffsets = 320;  ///< byte offset of −128·Σq
@@ -63,11 +66,15 @@ struct KernelTable {
   const char* name;
   /// Indexed by DType: F32, F16, BF16, Q4_0, Q4_1, Q8_0.
   GemmTile gemm[6];
+  /// The same over fine panels: twice the integer work, about 1/128 of the rounding error.
+  GemmTile gemm_fine[6];
   /// out [n] = x / sqrt(mean(x²) + epsilon) · weight.
   void (*rmsnorm_row)(const float* x, const float* weight, std::int64_t n, float epsilon,
                       float* out);
   /// Quantises x [n] (n a multiple of 32) into one lane of consecutive panel blocks.
   void (*quantise_row)(const float* x, std::int64_t n, std::byte* panel, std::int64_t lane);
+  /// The same into fine blocks.
+  void (*quantise_row_fine)(const float* x, std::int64_t n, std::byte* panel, std::int64_t lane);
   /// to [tokens, stride] += or = tile [tokens, 16], the first `rows` of each 16.
   void (*add_tile)(const float* tile, std::int64_t tokens, std::int64_t rows, float* to,
                    std::int64_t stride);

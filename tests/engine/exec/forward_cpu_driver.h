@@ -34,10 +34,11 @@ inline std::vector<TokenId> random_tokens(std::int32_t count, std::int32_t vocab
 /// Feeds sequences to a Forward in pieces and keeps the logits of every row.
 class ForwardDriver {
  public:
-  ForwardDriver(const model::LlamaModel& model, const ForwardOptions& options) : options_(options) {
-    auto made = make_forward_cpu(model, options);
-    if (!made.ok()) ADD_FAILURE() << made.error().to_string();
-    forward_ = std::move(made).value();
+  ForwardDriver(const model::LlamaModel& model, const ForwardOptions& options)
+      : ForwardDriver(make_forward_cpu(model, options).value(), options) {}
+
+  ForwardDriver(std::unique_ptr<Forward> forward, const ForwardOptions& options)
+      : options_(options), forward_(std::move(forward)) {
     for (BlockId id = 0; id < options.kv.block_count; ++id) free_.push_back(id);
   }
 

@@ -62,41 +62,5 @@ TEST(AttentionPlan, cuts_rows_by_sequence_size_and_head) {
   }
 }
 
-/// A batch of two rows in blocks of 4 that is right until spoilt.
-struct Fixture {
-  std::vector<TokenId> tokens{1, 2};
-  std::vector<std::int32_t> positions{4, 5}, slots{4, 5}, starts{0, 2}, logit_rows{1};
-  std::vector<BlockId> tables{0, 1};
-
-  void check() const {
-    check_batch({tokens, positions, slots, starts, tables, 2, logit_rows}, {4, 2}, 10, 2, 1);
-  }
-};
-
-struct Spoil {
-  const char* note;
-  void (*spoil)(Fixture&);
-};
-
-const Spoil kSpoils[] = {
-    {"token id", [](Fixture& f) { f.tokens[1] = 10; }},
-    {"token id", [](Fixture& f) { f.tokens[0] = -1; }},
-    {"slot", [](Fixture& f) { f.slots[1] = 8; }},
-    {"block id", [](Fixture& f) { f.tables[1] = 2; }},
-    {"block table covers", [](Fixture& f) { f.positions[1] = 8; }},
-    {"row_starts end", [](Fixture& f) { f.starts[1] = 1; }},
-    {"logit row", [](Fixture& f) { f.logit_rows[0] = 2; }},
-    {"rows_max", [](Fixture& f) { f.tokens.push_back(1); }},
-};
-
-TEST(CheckBatchDeathTest, ends_the_process_on_each_kind_of_bad_batch) {
-  Fixture().check();
-  for (const Spoil& s : kSpoils) {
-    Fixture fixture;
-    s.spoil(fixture);
-    EXPECT_DEATH(fixture.check(), s.note);
-  }
-}
-
 }  // namespace
 }  // namespace kantha::exec

@@ -83,56 +83,68 @@ KANTHA_INLINE __m256i dot_bytes(const std::byte* quants, const std::byte* q) {
   return sum;
 }
 
-/// Where a packed type keeps block b, and the integer dot of its rows 8·half … with one token.
+/// Where a packed type keeps block b, and how half of its rows are multiplied.
 struct Q41 {
   static constexpr bool kHasMinimum = true;
   static const std::byte* quants(const std::byte* g, std::int64_t b) { return g + b * 320; }
   static const std::byte* scales(const std::byte* g, std::int64_t b) { return g + b * 320 + 256; }
-  KANTHA_INLINE static __m256i dot(const std::byte* w, const std::byte* panel, int t) {
-    return dot_nibbles(w, panel + t * kBlock);
-  }
+  static constexpr auto kDot = dot_nibbles;
+  static constexpr int kOffsetShift = -1;  ///< no integer offset
 };
 
 struct Q40 {
   static constexpr bool kHasMinimum = false;
+  static constexpr auto kDot = dot_nibbles;
+  static constexpr int kOffsetShift = 4;  ///< −128·Σq / 16 = −8·Σq
   static const std::byte* quants(const std::byte* g, std::int64_t b) {
     return g + (b >> 1) * 576 + (b & 1) * 256;
   }
   static const std::byte* scales(const std::byte* g, std::int64_t b) {
     return g + (b >> 1) * 576 + 512 + (b & 1) * 32;
   }
-  KANTHA_INLINE static __m256i dot(const std::byte* w, const std::byte* panel, int t) {
-    const std::int32_t offset = load_int(panel + kPanelOffsets + t * 4) >> 4;
-    return _mm256_add_epi32(dot_nibbles(w, panel + t * kBlock), _mm256_set1_epi32(offset));
-  }
 };
 
 struct Q80 {
   static constexpr bool kHasMinimum = false;
+  static constexpr auto kDot = dot_bytes;
+  static constexpr int kOffsetShift = -1;  ///< the dot is signed
   static const std::byte* quants(const std::byte* g, std::int64_t b) {
     return g + (b >> 1) * 1088 + (b & 1) * 512;
   }
   static const std::byte* scales(const std::byte* g, std::int64_t b) {
     return g + (b >> 1) * 1088 + 1024 + (b & 1) * 32;
   }
-  KANTHA_INLINE static __m256i dot(const std::byte* w, const std::byte* panel, int t) {
-    return dot_bytes(w, panel + t * kBlock);
-  }
 };
 
+/// Σ w·q over a block for one token, with the type's integer offset and both parts of fine
+/// activations: exact.
+template <class Type, bool kFine>
+KANTHA_INLINE __m256i dot_block(const std::byte* w, const std::byte* panel, int t) {
+  const std::byte* high = panel + t * kBlock;
+  __m256i sum = Type::kDot(w, high);
+  if constexpr (kFine) {
+    sum = _mm256_add_epi32(_mm256_slli_epi32(sum, 7), Type::kDot(w, high + kPanelLow));
+  }
+  if constexpr (Type::kOffsetShift >= 0) {
+    const std::int32_t offset = load_int(panel + kPanelOffsets + t * 4) >> Type::kOffsetShift;
+    sum = _mm256_add_epi32(sum, _mm256_set1_epi32(offset));
+  }
+  return sum;
+}
+
 /// Tokens `first` … `first` + kTokens − 1 of the panel.
-template <class Type, int kTokens>
+template <class Type, bool kFine, int kTokens>
 void quantised_tile(const std::byte* group, std::int64_t cols, const std::byte* panel, int first,
                     float* tile) {
   __m256 sums[2][kTokens];
   for (int t = 0; t < kTokens; ++t) sums[0][t] = sums[1][t] = _mm256_setzero_ps();
-  for (std::int64_t b = 0; b < cols / kBlock; ++b, panel += kPanelBlockBytes) {
+  for (std::int64_t b = 0; b < cols / kBlock; ++b) {
     for (int half = 0; half < 2; ++half) {
       const std::byte* scales = Type::scales(group, b) + half * 16;
       const __m256 d = load_halves(scales);
       for (int i = 0; i < kTokens; ++i) {
         const int t = first + i;
-        const __m256i dot = Type::dot(Type::quants(group, b) + half * 32, panel, t);
+        const __m256i dot = dot_block<Type, kFine>(Type::quants(group, b) + half * 32, panel, t);
         if constexpr (Type::kHasMinimum) {
           const __m256 sum = _mm256_set1_ps(load_float(panel + kPanelSums + t * 4));
           sums[half][i] = _mm256_fmadd_ps(load_halves(scales + 32), sum, sums[half][i]);
@@ -142,6 +154,7 @@ void quantised_tile(const std::byte* group, std::int64_t cols, const std::byte* 
             _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), _mm256_mul_ps(d, dx), sums[half][i]);
       }
     }
+    panel += kFine ? kFinePanelBlockBytes : kPanelBlockBytes;
   }
   for (int i = 0; i < kTokens; ++i) {
     _mm256_storeu_ps(tile + i * 16, sums[0][i]);
@@ -149,26 +162,29 @@ void quantised_tile(const std::byte* group, std::int64_t cols, const std::byte* 
   }
 }
 
-template <class Type>
+template <class Type, bool kFine>
 void quantised_gemm(const std::byte* group, std::int64_t cols, const PanelView& in,
                     std::int64_t tokens, float* tile) {
   int first = 0;
   for (; first + 3 <= tokens; first += 3) {
-    quantised_tile<Type, 3>(group, cols, in.q8, first, tile + first * 16);
+    quantised_tile<Type, kFine, 3>(group, cols, in.q8, first, tile + first * 16);
   }
   switch (tokens - first) {
-    case 2: return quantised_tile<Type, 2>(group, cols, in.q8, first, tile + first * 16);
-    case 1: return quantised_tile<Type, 1>(group, cols, in.q8, first, tile + first * 16);
+    case 2: return quantised_tile<Type, kFine, 2>(group, cols, in.q8, first, tile + first * 16);
+    case 1: return quantised_tile<Type, kFine, 1>(group, cols, in.q8, first, tile + first * 16);
     default: return;
   }
 }
 
 constexpr KernelTable kTable = {
     .name = "avx2",
-    .gemm = {float_gemm<LoadF32>, float_gemm<LoadF16>, float_gemm<LoadBF16>, quantised_gemm<Q40>,
-             quantised_gemm<Q41>, quantised_gemm<Q80>},
+    .gemm = {float_gemm<LoadF32>, float_gemm<LoadF16>, float_gemm<LoadBF16>,
+             quantised_gemm<Q40, false>, quantised_gemm<Q41, false>, quantised_gemm<Q80, false>},
+    .gemm_fine = {float_gemm<LoadF32>, float_gemm<LoadF16>, float_gemm<LoadBF16>,
+                  quantised_gemm<Q40, true>, quantised_gemm<Q41, true>, quantised_gemm<Q80, true>},
     .rmsnorm_row = rmsnorm_row,
-    .quantise_row = quantise_row,
+    .quantise_row = quantise_blocks<127>,
+    .quantise_row_fine = quantise_blocks<127 * 128>,
     .add_tile = add_tile,
     .store_tile = store_tile,
     .silu_mul_tile = silu_mul_tile,

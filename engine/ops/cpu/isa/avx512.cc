@@ -86,33 +86,48 @@ KANTHA_INLINE void load_bytes(const std::byte* p, __m512i (&w)[8], bool nibbles)
   }
 }
 
-/// Σ w·q over a block for one token, plus the type's integer offset: exact.
-template <class Type, bool kTwoChains>
-KANTHA_INLINE __m512i dot(const __m512i (&w)[8], const std::byte* panel, int t) {
-  __m512i a = _mm512_setzero_si512();
-  if constexpr (Type::kOffsetShift >= 0) {
-    a = _mm512_set1_epi32(load_int(panel + kPanelOffsets + t * 4) >> Type::kOffsetShift);
-  }
+/// `start` + Σ w·q over a block for one token, q being 32 bytes: exact.
+template <bool kTwoChains>
+KANTHA_INLINE __m512i dot(const __m512i (&w)[8], const std::byte* q, __m512i start) {
+  __m512i a = start;
   __m512i b = _mm512_setzero_si512();
   for (int j = 0; j < 8; ++j) {
-    const __m512i x = _mm512_set1_epi32(load_int(panel + t * kBlock + j * 4));
+    const __m512i x = _mm512_set1_epi32(load_int(q + j * 4));
     __m512i& chain = kTwoChains && j % 2 == 1 ? b : a;
     chain = _mm512_dpbusd_epi32(chain, w[j], x);
   }
   return kTwoChains ? _mm512_add_epi32(a, b) : a;
 }
 
-template <class Type, int kTokens>
+/// The same with the type's integer offset, and with both parts of fine activations.
+template <class Type, bool kFine, bool kTwoChains>
+KANTHA_INLINE __m512i dot_block(const __m512i (&w)[8], const std::byte* panel, int t) {
+  __m512i start = _mm512_setzero_si512();
+  if constexpr (Type::kOffsetShift >= 0) {
+    start = _mm512_set1_epi32(load_int(panel + kPanelOffsets + t * 4) >> Type::kOffsetShift);
+  }
+  const std::byte* high = panel + t * kBlock;
+  if constexpr (kFine) {
+    const __m512i sum = dot<kTwoChains>(w, high, _mm512_setzero_si512());
+    start = _mm512_add_epi32(start, _mm512_slli_epi32(sum, 7));
+    return dot<kTwoChains>(w, high + kPanelLow, start);
+  } else {
+    return dot<kTwoChains>(w, high, start);
+  }
+}
+
+template <class Type, bool kFine, int kTokens>
 void quantised_tile(const std::byte* group, std::int64_t cols, const std::byte* panel,
                     float* tile) {
   __m512 sums[kTokens];
   for (int t = 0; t < kTokens; ++t) sums[t] = _mm512_setzero_ps();
-  for (std::int64_t b = 0; b < cols / kBlock; ++b, panel += kPanelBlockBytes) {
+  for (std::int64_t b = 0; b < cols / kBlock; ++b) {
     __m512i w[8];
     load_bytes(Type::quants(group, b), w, /*nibbles=*/Type::kOffsetShift != 0);
     const __m512 d = load_halves(Type::scales(group, b));
     for (int t = 0; t < kTokens; ++t) {
-      const __m512 integers = _mm512_cvtepi32_ps(dot<Type, (kTokens <= 4)>(w, panel, t));
+      const __m512 integers =
+          _mm512_cvtepi32_ps(dot_block<Type, kFine, (kTokens <= 4)>(w, panel, t));
       if constexpr (Type::kHasMinimum) {
         const __m512 m = load_halves(Type::scales(group, b) + 32);
         const float sum = load_float(panel + kPanelSums + t * 4);
@@ -121,31 +136,35 @@ void quantised_tile(const std::byte* group, std::int64_t cols, const std::byte* 
       const __m512 dx = _mm512_set1_ps(load_float(panel + kPanelScales + t * 4));
       sums[t] = _mm512_fmadd_ps(integers, _mm512_mul_ps(d, dx), sums[t]);
     }
+    panel += kFine ? kFinePanelBlockBytes : kPanelBlockBytes;
   }
   for (int t = 0; t < kTokens; ++t) _mm512_storeu_ps(tile + t * 16, sums[t]);
 }
 
-template <class Type>
+template <class Type, bool kFine>
 void quantised_gemm(const std::byte* group, std::int64_t cols, const PanelView& in,
                     std::int64_t tokens, float* tile) {
   switch (tokens) {
-    case 1: return quantised_tile<Type, 1>(group, cols, in.q8, tile);
-    case 2: return quantised_tile<Type, 2>(group, cols, in.q8, tile);
-    case 3: return quantised_tile<Type, 3>(group, cols, in.q8, tile);
-    case 4: return quantised_tile<Type, 4>(group, cols, in.q8, tile);
-    case 5: return quantised_tile<Type, 5>(group, cols, in.q8, tile);
-    case 6: return quantised_tile<Type, 6>(group, cols, in.q8, tile);
-    case 7: return quantised_tile<Type, 7>(group, cols, in.q8, tile);
-    default: return quantised_tile<Type, 8>(group, cols, in.q8, tile);
+    case 1: return quantised_tile<Type, kFine, 1>(group, cols, in.q8, tile);
+    case 2: return quantised_tile<Type, kFine, 2>(group, cols, in.q8, tile);
+    case 3: return quantised_tile<Type, kFine, 3>(group, cols, in.q8, tile);
+    case 4: return quantised_tile<Type, kFine, 4>(group, cols, in.q8, tile);
+    case 5: return quantised_tile<Type, kFine, 5>(group, cols, in.q8, tile);
+    case 6: return quantised_tile<Type, kFine, 6>(group, cols, in.q8, tile);
+    case 7: return quantised_tile<Type, kFine, 7>(group, cols, in.q8, tile);
+    default: return quantised_tile<Type, kFine, 8>(group, cols, in.q8, tile);
   }
 }
 
 constexpr KernelTable kTable = {
     .name = "avx512",
-    .gemm = {float_gemm<LoadF32>, float_gemm<LoadF16>, float_gemm<LoadBF16>, quantised_gemm<Q40>,
-             quantised_gemm<Q41>, quantised_gemm<Q80>},
+    .gemm = {float_gemm<LoadF32>, float_gemm<LoadF16>, float_gemm<LoadBF16>,
+             quantised_gemm<Q40, false>, quantised_gemm<Q41, false>, quantised_gemm<Q80, false>},
+    .gemm_fine = {float_gemm<LoadF32>, float_gemm<LoadF16>, float_gemm<LoadBF16>,
+                  quantised_gemm<Q40, true>, quantised_gemm<Q41, true>, quantised_gemm<Q80, true>},
     .rmsnorm_row = rmsnorm_row,
-    .quantise_row = quantise_row,
+    .quantise_row = quantise_blocks<127>,
+    .quantise_row_fine = quantise_blocks<127 * 128>,
     .add_tile = add_tile,
     .store_tile = store_tile,
     .silu_mul_tile = silu_mul_tile,

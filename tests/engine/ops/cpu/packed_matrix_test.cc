@@ -14,6 +14,7 @@ struct Shape {
   DType type;
   std::int64_t rows;
   std::int64_t cols;
+  bool fine = false;  ///< activations in two parts
 };
 
 const Shape kShapes[] = {
@@ -24,15 +25,31 @@ const Shape kShapes[] = {
     {DType::kBF16, 50, 100},
 };
 
+/// The shapes with coarse and with fine activations.
+std::vector<Shape> shapes() {
+  std::vector<Shape> all(std::begin(kShapes), std::end(kShapes));
+  for (Shape shape : kShapes) {
+    shape.fine = true;
+    all.push_back(shape);
+  }
+  return all;
+}
+
+GemmTile gemm_of(const KernelTable& table, const Shape& shape) {
+  return (shape.fine ? table.gemm_fine : table.gemm)[static_cast<std::size_t>(shape.type)];
+}
+
 /// Activations of 8 tokens in both forms, and the values that the kernels really see.
 struct Input {
-  Input(const KernelTable& kernels, std::int64_t cols, std::uint64_t seed)
-      : rows(random_floats(static_cast<std::size_t>(8 * cols), seed, 3)),
-        panel(static_cast<std::size_t>(cols / kBlock * kPanelBlockBytes)),
-        cols_(cols) {
-    if (cols % kBlock != 0) return;
+  Input(const KernelTable& kernels, const Shape& shape, std::uint64_t seed)
+      : rows(random_floats(static_cast<std::size_t>(8 * shape.cols), seed, 3)),
+        cols_(shape.cols),
+        block_bytes_(shape.fine ? kFinePanelBlockBytes : kPanelBlockBytes) {
+    if (cols_ % kBlock != 0) return;
+    panel.resize(static_cast<std::size_t>(cols_ / kBlock * block_bytes_));
+    const auto quantise = shape.fine ? kernels.quantise_row_fine : kernels.quantise_row;
     for (std::int64_t t = 0; t < 8; ++t) {
-      kernels.quantise_row(rows.data() + t * cols, cols, panel.data(), t);
+      quantise(rows.data() + t * cols_, cols_, panel.data(), t);
     }
   }
 
@@ -40,10 +57,14 @@ struct Input {
 
   double seen(bool quantised, std::int64_t t, std::int64_t k) const {
     if (!quantised) return rows[static_cast<std::size_t>(t * cols_ + k)];
-    const std::byte* block = panel.data() + k / kBlock * kPanelBlockBytes;
+    const std::byte* block = panel.data() + k / kBlock * block_bytes_;
     float scale;
     std::memcpy(&scale, block + kPanelScales + t * 4, 4);
-    return double{scale} * std::to_integer<std::int8_t>(block[t * kBlock + k % kBlock]);
+    int q = std::to_integer<std::int8_t>(block[t * kBlock + k % kBlock]);
+    if (block_bytes_ == kFinePanelBlockBytes) {
+      q = q * 128 + std::to_integer<std::int8_t>(block[kPanelLow + t * kBlock + k % kBlock]);
+    }
+    return double{scale} * q;
   }
 
   std::vector<float> rows;
@@ -51,6 +72,7 @@ struct Input {
 
  private:
   std::int64_t cols_;
+  std::int64_t block_bytes_;
 };
 
 std::vector<std::byte> pack(const TensorView& view) {
@@ -65,14 +87,14 @@ std::vector<std::byte> pack(const TensorView& view) {
 class PackedGemm : public EachTable {};
 
 TEST_P(PackedGemm, equals_a_plain_double_loop_for_every_type_and_token_count) {
-  for (const Shape& shape : kShapes) {
+  for (const Shape& shape : shapes()) {
     SCOPED_TRACE(std::string(dtype_name(shape.type)) + " " + std::to_string(shape.rows) + "x" +
                  std::to_string(shape.cols));
     const RandomTensor weights(shape.type, shape.rows, shape.cols, 7, 0.1);
     const std::vector<std::byte> packed = pack(weights.view());
-    const Input in(kernels(), shape.cols, 11);
+    const Input in(kernels(), shape, 11);
     const bool quantised = is_quantised(shape.type);
-    const auto gemm = kernels().gemm[static_cast<std::size_t>(shape.type)];
+    const GemmTile gemm = gemm_of(kernels(), shape);
     for (std::int64_t row = 0; row < packed_groups(shape.rows) * 16; ++row) {
       for (std::int64_t tokens = 1; tokens <= 8; ++tokens) {
         float tile[8 * 16];
@@ -94,11 +116,11 @@ TEST_P(PackedGemm, equals_a_plain_double_loop_for_every_type_and_token_count) {
 }
 
 TEST_P(PackedGemm, gives_a_token_the_same_bits_alone_and_in_company) {
-  for (const Shape& shape : kShapes) {
+  for (const Shape& shape : shapes()) {
     const RandomTensor weights(shape.type, shape.rows, shape.cols, 3, 0.1);
     const std::vector<std::byte> packed = pack(weights.view());
-    const Input in(kernels(), shape.cols, 5);
-    const auto gemm = kernels().gemm[static_cast<std::size_t>(shape.type)];
+    const Input in(kernels(), shape, 5);
+    const GemmTile gemm = gemm_of(kernels(), shape);
     float all[8 * 16];
     gemm(packed.data(), shape.cols, in.view(), 8, all);
     for (std::int64_t tokens = 1; tokens < 8; ++tokens) {
@@ -114,15 +136,14 @@ INSTANTIATE_TEST_SUITE_P(, PackedGemm, testing::ValuesIn(runnable_tables()), tab
 
 TEST(PackedGemmTables, give_the_same_bits) {
   const auto tables = runnable_tables();
-  for (const Shape& shape : kShapes) {
+  for (const Shape& shape : shapes()) {
     const RandomTensor weights(shape.type, shape.rows, shape.cols, 21, 0.1);
     const std::vector<std::byte> packed = pack(weights.view());
     std::vector<float> first;
     for (const KernelTable* table : tables) {
-      const Input in(*table, shape.cols, 22);
+      const Input in(*table, shape, 22);
       std::vector<float> tile(8 * 16);
-      table->gemm[static_cast<std::size_t>(shape.type)](packed.data(), shape.cols, in.view(), 8,
-                                                        tile.data());
+      gemm_of(*table, shape)(packed.data(), shape.cols, in.view(), 8, tile.data());
       if (first.empty()) first = tile;
       EXPECT_EQ(std::memcmp(first.data(), tile.data(), tile.size() * 4), 0)
           << dtype_name(shape.type) << " on " << table->name;

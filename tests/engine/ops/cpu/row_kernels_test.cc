@@ -53,6 +53,28 @@ TEST_P(RowKernels, quantise_rounds_to_nearest_within_127_and_keeps_its_sums) {
   }
 }
 
+TEST_P(RowKernels, quantise_fine_splits_fifteen_bits_into_two_bytes) {
+  const auto x = random_floats(64, 8, 10);
+  std::vector<std::byte> panel(2 * kFinePanelBlockBytes);
+  kernels().quantise_row_fine(x.data(), 64, panel.data(), 3);
+  for (std::size_t b = 0; b < 2; ++b) {
+    const std::byte* block = panel.data() + b * kFinePanelBlockBytes;
+    float scale;
+    std::int32_t offset;
+    std::memcpy(&scale, block + kPanelScales + 3 * 4, 4);
+    std::memcpy(&offset, block + kPanelOffsets + 3 * 4, 4);
+    int sum = 0;
+    for (std::size_t i = 0; i < 32; ++i) {
+      const int q = std::to_integer<std::int8_t>(block[3 * 32 + i]) * 128 +
+                    std::to_integer<std::int8_t>(block[kPanelLow + 3 * 32 + i]);
+      sum += q;
+      EXPECT_NEAR(scale * static_cast<float>(q), x[b * 32 + i], scale * 0.51);
+    }
+    EXPECT_EQ(offset, sum * -128);
+    EXPECT_LT(scale, 10.0F / 16000);
+  }
+}
+
 TEST_P(RowKernels, silu_mul_equals_its_definition_from_tiny_to_huge) {
   std::vector<float> gate = {-1000, -100, -80, -20, -5, -1,  -1e-3F, 0,
                              1e-3F, 1,    5,   20,  80, 100, 1000,   3};
