@@ -24,14 +24,16 @@ struct ChatOptions {
   std::string url;
   std::string model;
   std::string prompt;
+  ChatSetting setting;
 };
 
 /// One conversation with one server.
 class Chat {
  public:
-  Chat(net::Endpoint endpoint, std::string model)
+  Chat(net::Endpoint endpoint, std::string model, ChatSetting setting)
       : endpoint_(std::move(endpoint)),
         model_(std::move(model)),
+        setting_(setting),
         client_(context_.get_executor()) {}
 
   /// Asks the server for its first model when none was named.
@@ -50,7 +52,7 @@ class Chat {
       std::fflush(stdout);
     };
     Result<std::string> answer =
-        run_blocking(context_, stream_chat(client_, endpoint_, model_, messages, print));
+        run_blocking(context_, stream_chat(client_, endpoint_, model_, messages, setting_, print));
     std::printf("\n");
     std::fflush(stdout);
     if (!answer.ok()) return std::move(answer).error();
@@ -66,6 +68,7 @@ class Chat {
   boost::asio::io_context context_{1};
   net::Endpoint endpoint_;
   std::string model_;
+  ChatSetting setting_;
   net::HttpClient client_;
   Json history_ = Json::array();
 };
@@ -106,7 +109,7 @@ int run_chat(const ChatOptions& options) {
     fail("chat", "--url: " + endpoint.error().message);
     return kExitUsage;
   }
-  Chat chat(*endpoint, options.model);
+  Chat chat(*endpoint, options.model, options.setting);
   if (const Status chosen = chat.choose_model(); !chosen.ok()) {
     return fail("chat", "no answer from " + url + ": " + chosen.error().message);
   }
@@ -131,6 +134,12 @@ void add_chat(CLI::App& app, Verb& chosen) {
   verb->add_option("--url", options->url,
                    "Base URL of the API; default: what runs here, else http://127.0.0.1:8000");
   verb->add_option("--model", options->model, "Model; default: the server's first");
+  verb->add_option("--max-tokens", options->setting.max_tokens, "Longest answer")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  verb->add_option("--temperature", options->setting.temperature, "0 is always the likeliest word")
+      ->check(CLI::Range(0.0, 2.0))
+      ->capture_default_str();
   verb->callback([options, &chosen] { chosen = [options] { return run_chat(*options); }; });
 }
 

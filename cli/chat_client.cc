@@ -113,7 +113,8 @@ net::Task<Result<std::string>> first_model(net::HttpClient& client, net::Endpoin
 }
 
 net::Task<Result<std::string>> stream_chat(net::HttpClient& client, net::Endpoint endpoint,
-                                           std::string model, Json messages, OnText on_text) {
+                                           std::string model, Json messages, ChatSetting setting,
+                                           OnText on_text) {
   net::HttpRequest request;
   request.method = "POST";
   request.target = "/v1/chat/completions";
@@ -121,6 +122,8 @@ net::Task<Result<std::string>> stream_chat(net::HttpClient& client, net::Endpoin
   request.headers.set("Accept", "text/event-stream");
   Json body = {{"model", std::move(model)}, {"stream", true}};
   body["messages"] = std::move(messages);
+  body["max_tokens"] = setting.max_tokens;
+  body["temperature"] = setting.temperature;
   request.body = dump_json(body);
   Result<std::unique_ptr<net::ResponseStream>> stream =
       co_await client.open(std::move(endpoint), std::move(request), kFirstByteWithin);

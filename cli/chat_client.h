@@ -19,10 +19,17 @@ net::Task<Result<std::string>> first_model(net::HttpClient& client, net::Endpoin
 /// Called with each piece of the answer's text.
 using OnText = std::function<void(std::string_view)>;
 
+/// How an answer is made; sent with every turn, so that a small model cannot ramble for ever.
+struct ChatSetting {
+  int max_tokens = 1024;
+  double temperature = 0.7;
+};
+
 /// POST /v1/chat/completions with a stream; gives the whole answer. An error object, before or in
 /// the stream, becomes its message; a stream without its end is kDataLoss.
 net::Task<Result<std::string>> stream_chat(net::HttpClient& client, net::Endpoint endpoint,
-                                           std::string model, Json messages, OnText on_text);
+                                           std::string model, Json messages, ChatSetting setting,
+                                           OnText on_text);
 
 /// The message of an OpenAI error object, or the text itself.
 std::string error_message(const std::string& body);

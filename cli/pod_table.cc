@@ -140,8 +140,9 @@ std::vector<std::string> changes_between(const WorldView& before, const WorldVie
     if (found != old.end()) old.erase(found);
   }
   for (const auto& [name, pod] : old) out.push_back(name + ": gone");
-  if (before.counts.available != now.counts.available ||
-      before.counts.wanted != now.counts.wanted) {
+  const bool moved =
+      before.counts.available != now.counts.available || before.counts.wanted != now.counts.wanted;
+  if (moved && now.counts.wanted > 0) {
     out.push_back(fmt::format("{} of {} pods ready", now.counts.available, now.counts.wanted));
   }
   return out;

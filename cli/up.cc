@@ -23,6 +23,11 @@
 namespace kantha::cli {
 namespace {
 
+/// The same question gets the same answer.
+constexpr ChatSetting kPromptSetting = {.max_tokens = 512, .temperature = 0};
+/// timeout(1) and some supervisors send one signal to the process and again to its group.
+constexpr Duration kSameSignalWithin = std::chrono::milliseconds(250);
+
 struct UpOptions {
   std::string file;
   std::string listen = "127.0.0.1:8000";
@@ -66,11 +71,21 @@ class UpRun {
   void watch_signals() {
     signals_.async_wait([this](const boost::system::error_code& error, int) {
       if (error) return;
-      notice(stopping_ ? "ending now" : "ending; again to end at once");
-      if (options_.has_prompt && !answered_) exit_ = kExitFailed;
-      stop();
+      take_signal();
       watch_signals();
     });
+  }
+
+  void take_signal() {
+    const TimePoint now = clock_.now();
+    if (signalled_at_ && now - *signalled_at_ < kSameSignalWithin) return;
+    // Whoever asked one question and gives up on it does not want to wait for its end.
+    const bool at_once = signalled_at_ || (options_.has_prompt && !answered_);
+    if (options_.has_prompt && !answered_) exit_ = kExitFailed;
+    signalled_at_ = now;
+    notice(at_once ? "ending now" : "ending; again to end at once");
+    stop();
+    if (at_once) world_.stop();
   }
 
   void stop() {
@@ -149,8 +164,8 @@ class UpRun {
       std::fwrite(piece.data(), 1, piece.size(), stdout);
       std::fflush(stdout);
     };
-    Result<std::string> answer =
-        co_await stream_chat(client, endpoint, shown_.model, std::move(messages), std::move(print));
+    Result<std::string> answer = co_await stream_chat(
+        client, endpoint, shown_.model, std::move(messages), kPromptSetting, std::move(print));
     std::printf("\n");
     if (!answer.ok()) co_return std::move(answer).error();
     co_return ok_status();
@@ -165,6 +180,7 @@ class UpRun {
   boost::asio::signal_set signals_;
   net::Notify ready_;
   local::WorldView shown_;
+  std::optional<TimePoint> signalled_at_;
   bool told_ready_ = false;
   bool stopping_ = false;
   bool over_ = false;

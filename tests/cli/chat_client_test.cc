@@ -34,7 +34,8 @@ class Server {
     net::HttpClient client(context_.get_executor());
     const OnText collect = [this](std::string_view piece) { pieces_.emplace_back(piece); };
     const Json messages = Json::array({Json{{"role", "user"}, {"content", "hi"}}});
-    return run_blocking(context_, stream_chat(client, endpoint_, "m", messages, collect));
+    return run_blocking(context_, stream_chat(client, endpoint_, "m", messages,
+                                              {.max_tokens = 7, .temperature = 0}, collect));
   }
   Result<std::string> model() {
     net::HttpClient client(context_.get_executor());
@@ -86,6 +87,8 @@ TEST(StreamChat, GivesTheTextAsItComesAndWhole) {
   const Json sent = Json::parse(server.seen());
   EXPECT_EQ(sent["model"], "m");
   EXPECT_EQ(sent["stream"], true);
+  EXPECT_EQ(sent["max_tokens"], 7);
+  EXPECT_EQ(sent["temperature"], 0);
   EXPECT_EQ(sent["messages"][0]["content"], "hi");
 }
 

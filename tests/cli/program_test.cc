@@ -73,14 +73,19 @@ class ProgramTest : public testing::Test {
     return {WEXITSTATUS(status), text_of(root_ + "/out"), text_of(root_ + "/err")};
   }
 
-  /// Starts `kantha up` in the background and waits for its ready line.
-  void start_up() {
+  /// Starts `kantha up` in the background.
+  void start(const std::vector<std::string>& more) {
     ProcessSpec spec;
     spec.binary = bin_ + "/kantha";
     spec.args = {"up", "-f", root_ + "/m.yaml", "--listen", "127.0.0.1:0"};
+    spec.args.insert(spec.args.end(), more.begin(), more.end());
     spec.environment = environment();
     spec.log_path = root_ + "/up.log";
     up_.emplace(Process::spawn(spec).value());
+  }
+  /// The same, and waits for its ready line.
+  void start_up() {
+    start({});
     ASSERT_TRUE(reached([&] { return up_log().find("ready: ") != std::string::npos; })) << up_log();
   }
   std::string up_log() const { return text_of(root_ + "/up.log"); }
@@ -165,6 +170,16 @@ TEST_F(ProgramTest, APromptThatFailsIsAFailure) {
   const Output zero = kantha("up -f zero.yaml --listen 127.0.0.1:0 --prompt hi");
   EXPECT_EQ(zero.status, 1);
   EXPECT_NE(zero.err.find("spec.replicas is 0"), std::string::npos) << zero.err;
+}
+
+TEST_F(ProgramTest, GivingUpOnAPromptEndsAtOnce) {
+  start({"--prompt", "forever"});
+  ASSERT_TRUE(reached([&] { return up_log().find("echo ") != std::string::npos; })) << up_log();
+  up_->signal(SIGINT);
+  std::optional<ProcessExit> exit;
+  ASSERT_TRUE(reached([&] { return (exit = up_->poll()).has_value(); })) << up_log();
+  EXPECT_EQ(exit->to_string(), "exit 1");
+  EXPECT_FALSE(fs::exists(root_ + "/kantha/m"));
 }
 
 TEST_F(ProgramTest, AWorldIsShownScaledTalkedToAndEnded) {

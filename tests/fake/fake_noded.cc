@@ -118,7 +118,8 @@ class FakeNoded {
     (void)co_await writer.send(std::move(response));
   }
 
-  /// Says the last message back in two pieces; "slowly" takes 1.4 s, "break" cuts the stream.
+  /// Says the last message back in two pieces; "slowly" takes 1.4 s, "forever" an hour, "break"
+  /// cuts the stream.
   net::Task<void> chat(net::HttpRequest request, net::ResponseWriter& writer) {
     ++state_.streams;
     const Json body = Json::parse(request.body);
@@ -131,6 +132,7 @@ class FakeNoded {
       const Json chunk = {{"choices", Json::array({choice})}};
       (void)co_await writer.write(net::sse_data(dump_json(chunk)));
       if (text == "slowly") co_await net::sleep_for(700ms);
+      if (text == "forever") co_await net::sleep_for(1h);
       if (text == "break") {
         writer.abort();
         co_return;
