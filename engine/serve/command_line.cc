@@ -1,0 +1,99 @@
+#include "engine/serve/command_line.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "base/version.h"
+
+namespace kantha::serve {
+namespace {
+
+/// A flag whose value goes to one place of the configuration document.
+template <class T>
+void add_flag(CLI::App& app, Json& document, const char* flag, const char* pointer,
+              const char* help) {
+  app.add_option_function<T>(
+         flag,
+         [&document, pointer](const T& value) { document[Json::json_pointer(pointer)] = value; },
+         help)
+      ->group("Configuration (the file's key)");
+}
+
+void add_flags(CLI::App& app, Json& document) {
+  using Text = std::string;
+  using Whole = std::int64_t;
+  add_flag<Text>(app, document, "--model,-m", "/model/path", "GGUF file (model.path)");
+  add_flag<Text>(app, document, "--served-model-name", "/model/name",
+                 "id in the API (model.name); default: the model's own");
+  add_flag<std::vector<Text>>(app, document, "--listen", "/listen",
+                              "host:port or unix:/path, repeatable (listen); "
+                              "default 127.0.0.1:8000");
+  add_flag<Whole>(app, document, "--max-model-len", "/engine/maxModelLen",
+                  "tokens of prompt and output (engine.maxModelLen); "
+                  "default min(model's context, 8192)");
+  add_flag<Whole>(app, document, "--max-num-seqs", "/engine/maxNumSeqs",
+                  "requests running at once (engine.maxNumSeqs); default 64");
+  add_flag<Whole>(app, document, "--block-size", "/engine/blockSize",
+                  "tokens per KV block (engine.blockSize); default 16");
+  add_flag<Text>(app, document, "--kv-cache-memory", "/engine/kvCacheMemory",
+                 "size of the KV pool, like 512Mi (engine.kvCacheMemory); default: what "
+                 "maxNumSeqs needs, at most a quarter of the memory");
+  add_flag<Whole>(app, document, "--threads", "/engine/threads",
+                  "compute threads (engine.threads); default: what the cgroup gives");
+  add_flag<bool>(app, document, "--prefix-caching", "/engine/prefixCaching",
+                 "true or false (engine.prefixCaching); default true");
+  add_flag<Whole>(app, document, "--step-tokens-max", "/engine/stepTokensMax",
+                  "tokens computed in one step (engine.stepTokensMax)");
+  add_flag<Whole>(app, document, "--max-queued-requests", "/engine/maxQueuedRequests",
+                  "waiting requests before 429 (engine.maxQueuedRequests); default 1024");
+  add_flag<Whole>(app, document, "--max-queued-tokens", "/engine/maxQueuedTokens",
+                  "waiting prompt tokens before 429 (engine.maxQueuedTokens); default 1048576");
+  add_flag<Text>(app, document, "--backend", "/engine/backend",
+                 "cpu or ref (engine.backend); default cpu");
+  add_flag<Whole>(app, document, "--drain-timeout", "/drain/timeoutSeconds",
+                  "seconds that running requests get after SIGTERM (drain.timeoutSeconds); "
+                  "default 30");
+  add_flag<double>(app, document, "--keep-alive", "/http/keepAliveSeconds",
+                   "seconds of silence in a stream before a comment (http.keepAliveSeconds); "
+                   "default 5");
+  add_flag<Text>(app, document, "--admin-token-file", "/admin/tokenFile",
+                 "file with the bearer token of /admin on TCP (admin.tokenFile)");
+  add_flag<Text>(app, document, "--log-level", "/log/level",
+                 "debug, info, warn or error (log.level); default info");
+}
+
+}  // namespace
+
+Result<CommandLine> read_command_line(const std::vector<std::string>& arguments) {
+  CLI::App app("Serves one language model over OpenAI's HTTP API.", "kantha-engine");
+  app.get_formatter()->column_width(32);
+  std::string config_path;
+  bool show_version = false;
+  Json overrides = Json::object();
+  app.add_option("--config", config_path, "JSON file; flags win over it");
+  app.add_flag("--version", show_version, "print the version and exit");
+  add_flags(app, overrides);
+  CommandLine line;
+  try {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    line.print = app.help() +
+                 "\nExit status: 0 after a drain, 2 for a faulty configuration, 3 for a model "
+                 "that cannot be served.\n";
+    return line;
+  } catch (const CLI::Error& error) {
+    return invalid_argument(std::string(error.what()) + " (--help lists the flags)");
+  }
+  if (show_version) {
+    line.print = "kantha-engine " + std::string(version()) + "\n";
+    return line;
+  }
+  TRY(line.config, load_engine_config(config_path, overrides));
+  return line;
+}
+
+}  // namespace kantha::serve

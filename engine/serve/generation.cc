@@ -1,0 +1,362 @@
+#include "engine/serve/generation.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/net/sse.h"
+#include "base/rng.h"
+#include "engine/api/openai_error.h"
+#include "engine/api/stream_writer.h"
+#include "engine/serve/answers.h"
+#include "engine/serve/choice_output.h"
+#include "engine/serve/live_request.h"
+
+namespace kantha::serve {
+namespace {
+
+using sched::FinishReason;
+
+constexpr std::size_t kUndeliveredMax = 4096;
+
+/// One choice with its clocks.
+struct RunningChoice {
+  RequestId id;
+  ChoiceOutput output;
+  std::int64_t prompt_tokens = 0;
+  TimePoint last_token{};
+  api::Choice whole = {};  ///< what a request that is not streamed has so far
+  bool accepted = false;   ///< by the engine
+  bool ended = false;
+};
+
+double seconds_between(TimePoint from, TimePoint to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+/// One client's generation from submit to the last byte. Lives in run_generation's frame.
+class Generation {
+ public:
+  Generation(ServeState& state, GenerationJob job, net::ResponseWriter& writer);
+  ~Generation();
+
+  Status submit();
+  net::Task<void> answer();
+
+ private:
+  void add_choice(std::size_t index, const sched::GenerateSpec& spec);
+  net::Task<void> pump();
+  net::Task<void> write(std::string bytes);
+  net::Task<void> end_stream();
+  net::Task<void> end_whole();
+
+  std::string absorb(const std::vector<EventBatch>& batches);
+  void absorb_event(const sched::TokenEvent& event, TimePoint at, std::string& bytes);
+  void show(RunningChoice& choice, api::Delta delta, std::string& bytes);
+  void end_choice(RunningChoice& choice, TimePoint at, std::string& bytes);
+  void measure_token(RunningChoice& choice, TimePoint at);
+  std::string opening(std::int32_t index);
+  api::Usage usage() const;
+  bool streams() const { return job_.fields.stream; }
+  /// The error that the client should see when the generation was stopped or failed.
+  Error failure() const;
+
+  ServeState& state_;
+  GenerationJob job_;
+  net::ResponseWriter& writer_;
+  std::shared_ptr<LiveRequest> live_;
+  api::StreamWriter out_;
+  std::vector<RunningChoice> choices_;
+  std::size_t open_ = 0;
+  std::string early_;  // chunks of choices that had ended before they began
+  bool failed_ = false;
+  std::string error_;
+  std::vector<bool> opened_;
+};
+
+api::ReplyHead make_head(const GenerationJob& job, const Clock& clock) {
+  const auto since_epoch = clock.wall_now().time_since_epoch();
+  api::ReplyHead head;
+  head.api = job.api;
+  head.id = api::reply_id(job.api, entropy_seed(), entropy_seed());
+  head.created = std::chrono::duration_cast<std::chrono::seconds>(since_epoch).count();
+  head.model = job.model->name;
+  head.fingerprint = job.model->fingerprint;
+  return head;
+}
+
+/// Characters that the client of a resumed request already has.
+std::int64_t resumed_characters(const GenerationJob& job) {
+  const ChoiceOutput probe(job.model->tokenizer, {.stop = job.fields.stop},
+                           job.fields.vendor.resumed_token_ids);
+  return probe.resumed_characters();
+}
+
+api::StreamWriterOptions writer_options(const GenerationJob& job) {
+  return {.logprobs = job.fields.logprobs >= 0,
+          .token_ids = job.fields.vendor.return_token_ids,
+          .include_usage = job.fields.include_usage,
+          .text_offset = resumed_characters(job),
+          .seed = job.fields.seed.value_or(0)};
+}
+
+Generation::Generation(ServeState& state, GenerationJob job, net::ResponseWriter& writer)
+    : state_(state),
+      job_(std::move(job)),
+      writer_(writer),
+      live_(std::make_shared<LiveRequest>(state.executor, *job_.model->engine, state.clock,
+                                          kUndeliveredMax * job_.prompts.size())),
+      out_(make_head(job_, state.clock), writer_options(job_)),
+      opened_(job_.prompts.size(), !job_.fields.vendor.resumed_token_ids.empty()) {
+  choices_.reserve(job_.prompts.size());
+  state_.live.insert(live_.get());
+}
+
+Generation::~Generation() {
+  live_->close();
+  state_.live.erase(live_.get());
+  for (const RunningChoice& choice : choices_) {
+    if (!choice.accepted || choice.ended) continue;
+    state_.metrics.observe_end(FinishReason::kAbort,
+                               seconds_between(job_.arrived, state_.clock.now()),
+                               choice.prompt_tokens, choice.output.output_tokens());
+  }
+}
+
+void Generation::add_choice(std::size_t index, const sched::GenerateSpec& spec) {
+  ChoiceOptions options{.index = static_cast<std::int32_t>(index),
+                        .stop = job_.fields.stop,
+                        .include_stop = job_.fields.include_stop,
+                        .scores = job_.fields.logprobs >= 0};
+  choices_.push_back({.id = spec.id,
+                      .output = {job_.model->tokenizer, std::move(options), spec.resumed},
+                      .prompt_tokens = static_cast<std::int64_t>(spec.prompt.size())});
+  choices_.back().whole.answer.index = static_cast<std::int32_t>(index);
+}
+
+/// All choices or none: a refusal of one aborts those that were taken before it.
+Status Generation::submit() {
+  const gateway::EngineLimits limits = job_.model->engine->limits();
+  std::vector<sched::GenerateSpec> specs;
+  for (std::size_t i = 0; i < job_.prompts.size(); ++i) {
+    TRY(sched::GenerateSpec spec, make_spec(job_, i, limits));
+    specs.push_back(std::move(spec));
+  }
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    sched::GenerateSpec& spec = specs[i];
+    spec.id = state_.next_request_id();
+    add_choice(i, spec);
+    RunningChoice& choice = choices_.back();
+    const auto ended = ended_before(spec, job_.model->tokenizer.end_tokens());
+    if (choice.output.finish() || ended) {
+      auto rest = choice.output.finish() ? std::nullopt : choice.output.end(*ended);
+      if (rest) show(choice, *std::move(rest), early_);
+      end_choice(choice, state_.clock.now(), early_);
+      continue;
+    }
+    const RequestId id = spec.id;
+    TRY_OK(job_.model->engine->submit(std::move(spec), live_));
+    live_->add_id(id);
+    choice.accepted = true;
+    ++open_;
+    ++state_.requests_total;
+  }
+  return ok_status();
+}
+
+net::Task<void> Generation::answer() {
+  // Shared, because the server may call these after this object is gone.
+  const std::weak_ptr<LiveRequest> live = live_;
+  writer_.on_client_gone([live] {
+    if (const auto request = live.lock()) request->stop(StopCause::kClientGone);
+  });
+  live_->on_slow_reader([this] { writer_.abort(); });
+  if (streams()) {
+    net::Headers headers{{"Content-Type", "text/event-stream; charset=utf-8"},
+                         {"Cache-Control", "no-cache"},
+                         {"X-Accel-Buffering", "no"}};
+    const Status started = co_await writer_.start(200, std::move(headers));
+    if (!started.ok()) live_->stop(StopCause::kClientGone);
+    if (!early_.empty()) co_await write(std::move(early_));
+  }
+  co_await pump();
+  if (streams()) {
+    co_await end_stream();
+  } else {
+    co_await end_whole();
+  }
+}
+
+/// Moves events to the client until every choice has ended or the request was stopped.
+net::Task<void> Generation::pump() {
+  const auto silence = std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(state_.config.keepalive_s));
+  while (open_ > 0 && !failed_ && live_->stop_cause() == StopCause::kNone) {
+    const std::vector<EventBatch> batches = live_->take();
+    if (!batches.empty()) {
+      std::string bytes = absorb(batches);
+      if (!bytes.empty()) co_await write(std::move(bytes));
+      continue;
+    }
+    const bool woken = co_await live_->wait(silence);
+    if (woken) continue;
+    if (state_.phase.stalled()) {
+      failed_ = true;
+      error_ = "the engine makes no progress";
+    } else if (streams()) {
+      std::string comment = net::sse_comment("waiting");
+      co_await write(std::move(comment));
+    }
+  }
+}
+
+net::Task<void> Generation::write(std::string bytes) {
+  const Status written = co_await writer_.write(std::move(bytes));
+  if (written.ok()) co_return;
+  const bool slow = written.error().code == Code::kDeadlineExceeded;
+  live_->stop(slow ? StopCause::kSlowReader : StopCause::kClientGone);
+}
+
+std::string Generation::absorb(const std::vector<EventBatch>& batches) {
+  std::string bytes;
+  for (const EventBatch& batch : batches) {
+    for (const sched::TokenEvent& event : batch.events) absorb_event(event, batch.at, bytes);
+  }
+  return bytes;
+}
+
+void Generation::absorb_event(const sched::TokenEvent& event, TimePoint at, std::string& bytes) {
+  const auto found = std::ranges::find(choices_, event.id, &RunningChoice::id);
+  if (found == choices_.end() || found->ended) return;
+  RunningChoice& choice = *found;
+  if (event.token) measure_token(choice, at);
+  auto delta = choice.output.push(event);
+  if (delta) show(choice, *std::move(delta), bytes);
+  if (!choice.output.finish()) return;
+  --open_;
+  if (choice.output.stopped_here()) job_.model->engine->abort(choice.id);
+  live_->remove_id(choice.id);
+  end_choice(choice, at, bytes);
+}
+
+void Generation::measure_token(RunningChoice& choice, TimePoint at) {
+  if (choice.last_token == TimePoint{}) {
+    state_.metrics.observe_first_token(seconds_between(job_.arrived, at));
+  } else {
+    state_.metrics.observe_inter_token(seconds_between(choice.last_token, at));
+  }
+  choice.last_token = at;
+}
+
+/// The role chunk comes with the first token, so that clients which time the first chunk time a
+/// token.
+std::string Generation::opening(std::int32_t index) {
+  const auto place = static_cast<std::size_t>(index);
+  if (job_.api != api::ApiKind::kChat || opened_[place]) return {};
+  opened_[place] = true;
+  return net::sse_data(out_.role(index));
+}
+
+void Generation::show(RunningChoice& choice, api::Delta delta, std::string& bytes) {
+  if (streams()) {
+    bytes += opening(delta.index);
+    bytes += net::sse_data(out_.delta(delta));
+    return;
+  }
+  api::Delta& whole = choice.whole.answer;
+  whole.text += delta.text;
+  std::ranges::move(delta.scores, std::back_inserter(whole.scores));
+  std::ranges::copy(delta.token_ids, std::back_inserter(whole.token_ids));
+}
+
+void Generation::end_choice(RunningChoice& choice, TimePoint at, std::string& bytes) {
+  const FinishReason reason = *choice.output.finish();
+  choice.ended = true;
+  state_.metrics.observe_end(reason, seconds_between(job_.arrived, at), choice.prompt_tokens,
+                             choice.output.output_tokens());
+  if (reason != FinishReason::kStop && reason != FinishReason::kLength) {
+    failed_ = true;
+    error_ = reason == FinishReason::kAbort ? "the engine is stopping" : choice.output.error();
+    return;
+  }
+  const char* words = reason == FinishReason::kStop ? "stop" : "length";
+  choice.whole.finish_reason = words;
+  std::ranges::copy(choice.output.rest(), std::back_inserter(choice.whole.answer.token_ids));
+  if (!streams()) return;
+  bytes += opening(choice.output.index());
+  bytes += net::sse_data(out_.finish(choice.output.index(), words, choice.output.rest()));
+}
+
+api::Usage Generation::usage() const {
+  api::Usage usage;
+  for (const RunningChoice& choice : choices_) {
+    usage.prompt_tokens += choice.prompt_tokens;
+    usage.completion_tokens += choice.output.output_tokens();
+    usage.cached_tokens += choice.output.cached_tokens();
+  }
+  return usage;
+}
+
+Error Generation::failure() const {
+  if (live_->stop_cause() == StopCause::kDrainExpired) {
+    Error error = unavailable("this server is shutting down: send the request again");
+    error.reason = api::kReasonDraining;
+    return error;
+  }
+  return internal_error(error_.empty() ? "the generation failed" : error_);
+}
+
+net::Task<void> Generation::end_stream() {
+  const StopCause cause = live_->stop_cause();
+  if (cause == StopCause::kClientGone || cause == StopCause::kSlowReader) {
+    writer_.abort();
+    co_return;
+  }
+  std::string bytes;
+  if (failed_ || cause == StopCause::kDrainExpired) {
+    const Error error = failure();
+    log_warn("stream failed", {{"error", error.message}});
+    bytes = net::sse_data(api::error_body(error));
+  } else {
+    if (job_.fields.include_usage) bytes = net::sse_data(out_.usage(usage()));
+    bytes += net::sse_data("[DONE]");
+  }
+  co_await write(std::move(bytes));
+  const Status finished = co_await writer_.finish();
+  if (!finished.ok()) log_debug("client left at the end", {{"error", finished.error().message}});
+}
+
+net::Task<void> Generation::end_whole() {
+  const StopCause cause = live_->stop_cause();
+  if (cause == StopCause::kClientGone || cause == StopCause::kSlowReader) {
+    writer_.abort();
+    co_return;
+  }
+  if (failed_ || cause == StopCause::kDrainExpired) {
+    Error error = failure();
+    log_warn("request failed", {{"error", error.message}});
+    co_await send_error(writer_, std::move(error));
+    co_return;
+  }
+  std::vector<api::Choice> choices;
+  for (RunningChoice& choice : choices_) choices.push_back(std::move(choice.whole));
+  co_await send_json(writer_, 200, out_.whole(choices, usage()));
+}
+
+}  // namespace
+
+net::Task<void> run_generation(ServeState* state, GenerationJob job, net::ResponseWriter& writer) {
+  Generation generation(*state, std::move(job), writer);
+  Status submitted = generation.submit();
+  if (!submitted.ok()) {
+    Error error = std::move(submitted).error();
+    co_await send_error(writer, std::move(error));
+    co_return;
+  }
+  co_await generation.answer();
+}
+
+}  // namespace kantha::serve

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "engine/api/chat_request.h"
+#include "engine/api/completion_request.h"
+#include "engine/serve/served_model.h"
+
+/// From checked requests to token ids; runs on the text worker, since it takes as long as the text
+/// is.
+namespace kantha::serve {
+
+/// A conversation through the model's template. kInvalidArgument (field "messages") with the
+/// template's own words, or when the model has no template or the prompt is empty.
+Result<std::vector<TokenId>> chat_prompt(const ServedModel& model, const api::ChatRequest& request);
+
+/// A text as it is, control tokens included; the model's BOS first if it wants one and `with_bos`.
+std::vector<TokenId> text_prompt(const ServedModel& model, const std::string& text, bool with_bos);
+
+/// All prompts of a completion request. kInvalidArgument names the prompt that has no tokens.
+Result<std::vector<std::vector<TokenId>>> completion_prompts(const ServedModel& model,
+                                                             const api::CompletionRequest& request);
+
+}  // namespace kantha::serve

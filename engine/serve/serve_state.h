@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/net/task_group.h"
+#include "engine/serve/engine_config.h"
+#include "engine/serve/engine_metrics.h"
+#include "engine/serve/live_request.h"
+#include "engine/serve/phase_board.h"
+#include "engine/serve/served_model.h"
+
+namespace kantha::serve {
+
+/// Everything that the request handlers of one server share. I/O thread only, but for `phase`.
+struct ServeState {
+  ServeState(EngineConfig engine_config, const Clock& the_clock,
+             boost::asio::any_io_executor io_executor)
+      : config(std::move(engine_config)),
+        clock(the_clock),
+        executor(std::move(io_executor)),
+        phase(the_clock),
+        text_worker(1) {}
+
+  const EngineConfig config;
+  const Clock& clock;
+  const boost::asio::any_io_executor executor;
+  std::string admin_token;  ///< empty: admin on Unix sockets only
+  PhaseBoard phase;
+  EngineMetrics metrics;
+  std::shared_ptr<const ServedModel> model;  ///< null until the phase is ready
+  net::WorkerPool text_worker;               ///< template, tokenizer and large JSON
+  std::unordered_set<LiveRequest*> live;     ///< requests at the engine, for the drain's end
+  std::int64_t generations = 0;              ///< generation requests being answered
+  std::int64_t tokens_in_preparation = 0;    ///< estimated, of requests on the text worker
+  std::uint64_t last_request_id = 0;
+  std::int64_t requests_total = 0;         ///< generations accepted by the engine
+  std::function<void()> request_drain;     ///< POST /admin/v1/drain
+  std::function<void()> request_shutdown;  ///< POST /admin/v1/shutdown
+
+  RequestId next_request_id() { return {++last_request_id}; }
+};
+
+}  // namespace kantha::serve

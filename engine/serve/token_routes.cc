@@ -1,0 +1,85 @@
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "engine/api/token_request.h"
+#include "engine/serve/answers.h"
+#include "engine/serve/prepare.h"
+#include "engine/serve/prompt.h"
+#include "engine/serve/routes.h"
+
+namespace kantha::serve {
+namespace {
+
+Result<std::vector<TokenId>> tokenize(const ServedModel& model,
+                                      const api::TokenizeRequest& request) {
+  if (request.chat) return chat_prompt(model, *request.chat);
+  return text_prompt(model, *request.prompt, request.add_special_tokens);
+}
+
+std::string tokenize_answer(const ServedModel& model, const api::TokenizeRequest& request,
+                            const std::vector<TokenId>& ids) {
+  std::optional<std::vector<std::string>> texts;
+  if (request.return_token_strs) {
+    texts.emplace();
+    for (const TokenId id : ids) {
+      texts->push_back(model.tokenizer.decode(std::span(&id, 1), /*with_special=*/true));
+    }
+  }
+  return dump_json(api::tokenize_json(ids, model.engine->limits().context_max, texts));
+}
+
+net::Task<Result<std::string>> answer_tokenize(ServeState* state, std::string body) {
+  CO_TRY(auto model, loaded_model(*state));
+  CO_TRY(const Json json, co_await read_body(state, std::move(body)));
+  CO_TRY(const api::TokenizeRequest request, api::read_tokenize_request(json));
+  CO_TRY_OK(check_model_name(*model, request.model));
+  std::optional<Result<std::string>> answer;
+  std::function<void()> work = [&answer, &model, &request] {
+    auto ids = tokenize(*model, request);
+    if (ids.ok()) {
+      answer.emplace(tokenize_answer(*model, request, *ids));
+    } else {
+      answer.emplace(std::move(ids).error());
+    }
+  };
+  co_await state->text_worker.run(std::move(work));
+  co_return std::move(*answer);
+}
+
+net::Task<Result<std::string>> answer_detokenize(ServeState* state, std::string body) {
+  CO_TRY(auto model, loaded_model(*state));
+  CO_TRY(const Json json, co_await read_body(state, std::move(body)));
+  CO_TRY(const api::DetokenizeRequest request,
+         api::read_detokenize_request(json, request_limits(*model)));
+  CO_TRY_OK(check_model_name(*model, request.model));
+  OrderedJson answer;
+  answer["prompt"] = model->tokenizer.decode(request.tokens, /*with_special=*/true);
+  co_return dump_json(answer);
+}
+
+net::Task<void> send_result(net::ResponseWriter& writer, Result<std::string> result) {
+  if (result.ok()) {
+    co_await send_json(writer, 200, std::move(result).value());
+    co_return;
+  }
+  Error error = std::move(result).error();
+  co_await send_error(writer, std::move(error));
+}
+
+}  // namespace
+
+net::Task<void> post_tokenize(ServeState* state, net::HttpRequest request,
+                              net::ResponseWriter& writer) {
+  Result<std::string> result = co_await answer_tokenize(state, std::move(request.body));
+  co_await send_result(writer, std::move(result));
+}
+
+net::Task<void> post_detokenize(ServeState* state, net::HttpRequest request,
+                                net::ResponseWriter& writer) {
+  Result<std::string> result = co_await answer_detokenize(state, std::move(request.body));
+  co_await send_result(writer, std::move(result));
+}
+
+}  // namespace kantha::serve

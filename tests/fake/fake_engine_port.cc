@@ -1,0 +1,173 @@
+#include "tests/fake/fake_engine_port.h"
+
+#include <condition_variable>
+#include <deque>
+#include <thread>
+#include <utility>
+
+namespace kantha::fake {
+
+using sched::TokenEvent;
+
+/// The foreign thread; runs its jobs in order.
+struct FakeEnginePort::Worker {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<std::function<void()>> jobs;
+  bool ending = false;
+  std::thread thread{[this] { loop(); }};
+
+  void loop() {
+    std::unique_lock lock(mutex);
+    while (true) {
+      changed.wait(lock, [this] { return ending || !jobs.empty(); });
+      if (jobs.empty()) return;
+      auto job = std::move(jobs.front());
+      jobs.pop_front();
+      lock.unlock();
+      job();
+      lock.lock();
+    }
+  }
+};
+
+FakeEnginePort::FakeEnginePort(gateway::EngineLimits limits)
+    : limits_(limits), worker_(std::make_unique<Worker>()) {
+  script_ = [](const sched::GenerateSpec&) { return FakeReply{}; };
+  stats_.blocks_total = 100;
+  stats_.blocks_free = 100;
+}
+
+FakeEnginePort::~FakeEnginePort() {
+  {
+    const std::lock_guard lock(worker_->mutex);
+    worker_->ending = true;
+  }
+  worker_->changed.notify_all();
+  worker_->thread.join();
+}
+
+void FakeEnginePort::run(std::function<void()> work) {
+  {
+    const std::lock_guard lock(worker_->mutex);
+    worker_->jobs.push_back(std::move(work));
+  }
+  worker_->changed.notify_all();
+}
+
+void FakeEnginePort::on_submit(std::function<FakeReply(const sched::GenerateSpec&)> script) {
+  const std::lock_guard lock(mutex_);
+  script_ = std::move(script);
+}
+
+void FakeEnginePort::refuse(Status refusal, Status precheck_refusal) {
+  const std::lock_guard lock(mutex_);
+  refusal_ = std::move(refusal);
+  precheck_refusal_ = std::move(precheck_refusal);
+}
+
+void FakeEnginePort::set_stats(const gateway::EngineStats& stats) {
+  const std::lock_guard lock(mutex_);
+  stats_ = stats;
+}
+
+std::vector<sched::GenerateSpec> FakeEnginePort::submitted() const {
+  const std::lock_guard lock(mutex_);
+  return submitted_;
+}
+
+std::vector<RequestId> FakeEnginePort::aborted() const {
+  const std::lock_guard lock(mutex_);
+  return aborted_;
+}
+
+std::size_t FakeEnginePort::open_requests() const {
+  const std::lock_guard lock(mutex_);
+  return open_.size();
+}
+
+std::int64_t FakeEnginePort::last_precheck() const { return last_precheck_; }
+
+Status FakeEnginePort::precheck(std::int64_t prompt_tokens) const {
+  last_precheck_ = prompt_tokens;
+  const std::lock_guard lock(mutex_);
+  return precheck_refusal_;
+}
+
+gateway::EngineStats FakeEnginePort::stats() const {
+  const std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+Status FakeEnginePort::submit(sched::GenerateSpec spec, std::shared_ptr<sched::EventSink> sink) {
+  const std::lock_guard lock(mutex_);
+  if (!refusal_.ok()) return refusal_;
+  const RequestId id = spec.id;
+  open_[id.value] = {.sink = std::move(sink),
+                     .prompt_tokens = static_cast<std::int32_t>(spec.prompt.size()),
+                     .output_tokens = static_cast<std::int32_t>(spec.resumed.size()),
+                     .logprobs = spec.sampling.logprobs};
+  FakeReply reply = script_(spec);
+  submitted_.push_back(std::move(spec));
+  run([this, id, reply = std::move(reply)] { play(id, reply); });
+  return ok_status();
+}
+
+void FakeEnginePort::emit(RequestId id, std::vector<TokenId> tokens,
+                          std::optional<sched::FinishReason> finish) {
+  FakeReply reply{.tokens = std::move(tokens), .finish = finish};
+  run([this, id, reply = std::move(reply)] { play(id, reply); });
+}
+
+void FakeEnginePort::abort(RequestId id) {
+  {
+    const std::lock_guard lock(mutex_);
+    aborted_.push_back(id);
+  }
+  emit(id, {}, sched::FinishReason::kAbort);
+}
+
+TokenEvent FakeEnginePort::token_event(RequestId id, Open& open, TokenId token) const {
+  TokenEvent event{.id = id, .token = token};
+  event.prompt_tokens = open.prompt_tokens;
+  event.output_tokens = ++open.output_tokens;
+  if (open.logprobs >= 0) event.logprob = -0.5F;
+  for (std::int32_t i = 0; i < open.logprobs; ++i) {
+    event.top_logprobs.push_back({.token = token + i, .logprob = -0.5F - static_cast<float>(i)});
+  }
+  return event;
+}
+
+void FakeEnginePort::finish(RequestId id, const FakeReply& reply, std::vector<TokenEvent>& events) {
+  Open& open = open_.at(id.value);
+  TokenEvent event{.id = id};
+  if (reply.end_token) event = token_event(id, open, *reply.end_token);
+  event.finish = reply.finish;
+  event.error = reply.error;
+  event.prompt_tokens = open.prompt_tokens;
+  event.output_tokens = open.output_tokens;
+  events.push_back(std::move(event));
+  open_.erase(id.value);
+}
+
+void FakeEnginePort::play(RequestId id, const FakeReply& reply) {
+  std::shared_ptr<sched::EventSink> sink;
+  std::vector<TokenEvent> events;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = open_.find(id.value);
+    if (found == open_.end()) return;
+    sink = found->second.sink;
+    for (const TokenId token : reply.tokens) {
+      events.push_back(token_event(id, found->second, token));
+    }
+    if (reply.finish) finish(id, reply, events);
+  }
+  if (reply.one_batch) {
+    sink->on_events(std::move(events));
+    return;
+  }
+  for (TokenEvent& event : events) sink->on_events({std::move(event)});
+}
+
+}  // namespace kantha::fake
