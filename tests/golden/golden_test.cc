@@ -32,6 +32,7 @@ void PrintTo(const Path& path, std::ostream* out) { *out << path.name; }
 
 const Path kPaths[] = {
     {"ref", make_forward_ref, 1e-4, 0.001, 1.1F},
+    {"cpu", make_forward_cpu, 0.02, 0.2, 2.0F},
 };
 
 struct Prompt {
