@@ -41,7 +41,8 @@ struct EngineConfig {
   double keepalive_s = 5;  ///< http.keepAliveSeconds: silence in a stream before a comment
   std::string admin_token_path = {};  ///< admin.tokenFile; empty: admin on Unix sockets only
   std::string log_level = "info";     ///< log.level
-  /// SHA-256 of the configuration document: of the file's bytes when there is a file and no flag but
+  /// SHA-256 of the configuration document: of the file's bytes when there is a file and no flag
+  /// but
   /// --listen changes it, else of the merged document. Front doors compare it with their own.
   std::string hash = {};
 };

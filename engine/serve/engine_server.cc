@@ -205,6 +205,7 @@ net::Task<void> EngineServer::Body::drain() {
 
 /// Ends what the drain's time did not suffice for.
 void EngineServer::Body::expire() {
+  state.drain_expired = true;
   if (state.live.empty()) return;
   log_warn("ending requests that outlive the drain", {{"requests", state.live.size()}});
   const std::vector<LiveRequest*> open(state.live.begin(), state.live.end());

@@ -174,6 +174,7 @@ net::Task<void> Generation::answer() {
     if (const auto request = live.lock()) request->stop(StopCause::kClientGone);
   });
   live_->on_slow_reader([this] { writer_.abort(); });
+  if (state_.drain_expired) live_->stop(StopCause::kDrainExpired);
   if (streams()) {
     net::Headers headers{{"Content-Type", "text/event-stream; charset=utf-8"},
                          {"Cache-Control", "no-cache"},

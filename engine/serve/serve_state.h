@@ -37,6 +37,7 @@ struct ServeState {
   std::shared_ptr<const ServedModel> model;  ///< null until the phase is ready
   net::WorkerPool text_worker;               ///< template, tokenizer and large JSON
   std::unordered_set<LiveRequest*> live;     ///< requests at the engine, for the drain's end
+  bool drain_expired = false;                ///< requests that still come out of preparation end
   std::int64_t generations = 0;              ///< generation requests being answered
   std::int64_t tokens_in_preparation = 0;    ///< estimated, of requests on the text worker
   std::uint64_t last_request_id = 0;
