@@ -110,7 +110,7 @@ class OneReplica(unittest.TestCase):
         table = self.world.run("get")
         self.assertEqual(table.returncode, 0, table.stderr)
         self.assertIn("e2e", table.stdout)
-        chat = self.world.run("chat", "What is the capital of France?")
+        chat = self.world.run("chat", "--temperature", "0", "What is the capital of France?")
         self.assertEqual(chat.returncode, 0, chat.stderr)
         self.assertIn("Paris", chat.stdout)
 
