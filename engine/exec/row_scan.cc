@@ -117,7 +117,10 @@ void RowScan::best(std::size_t n, std::vector<Candidate>& kept) const {
 void RowWeights::compute(std::span<const float> logits, float max, float temperature) {
   weights_.resize(logits.size());
   block_sums_.clear();
-  const float inverse = 1.0F / temperature;
+  logits_ = logits;
+  max_ = max;
+  inverse_ = 1.0F / temperature;
+  const float inverse = inverse_;
   total_ = 0;
   for (std::size_t start = 0; start < logits.size(); start += RowScan::kBlock) {
     const std::size_t end = std::min(start + RowScan::kBlock, logits.size());
@@ -135,6 +138,24 @@ void RowWeights::compute(std::span<const float> logits, float max, float tempera
     block_sums_.push_back(sum);
     total_ += sum;
   }
+}
+
+float RowWeights::depth_of(double need) const {
+  // exp(-20) of the best is far below what decides a prefix; deeper tokens share one bucket.
+  constexpr std::size_t kBuckets = 20 * 64;
+  by_depth_.assign(kBuckets + 1, 0);
+  const float scale = inverse_ / kDepthStep;
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    const float place = (max_ - logits_[i]) * scale;
+    const auto bucket = place < float{kBuckets} ? static_cast<std::size_t>(place) : kBuckets;
+    by_depth_[bucket] += double{weights_[i]};
+  }
+  double passed = 0;
+  for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
+    passed += by_depth_[bucket];
+    if (passed >= need) return static_cast<float>(bucket + 1) * kDepthStep;
+  }
+  return std::numeric_limits<float>::infinity();
 }
 
 TokenId RowWeights::token_at(double target) const {

@@ -48,16 +48,26 @@ class RowScan {
 /// Softmax numerators of a row, exp((logit - max) / temperature), with their sums.
 class RowWeights {
  public:
-  /// 1e-5 ≤ temperature; `max` is the row's.
+  /// 1e-5 ≤ temperature; `max` is the row's. The logits stay alive and unchanged until the next
+  /// call.
   void compute(std::span<const float> logits, float max, float temperature);
   float of(TokenId token) const { return weights_[static_cast<std::size_t>(token)]; }
   double total() const { return total_; }
+  /// A depth d (in temperatures below the best) such that tokens less than d deep weigh at least
+  /// `need`, while those less than d - kDepthStep deep weigh less; infinity when all are needed.
+  /// Rounding may be off by a token at the edges.
+  float depth_of(double need) const;
+  static constexpr float kDepthStep = 1.0F / 64;
   /// The token at which the running sum by rising id passes target; 0 ≤ target < total().
   TokenId token_at(double target) const;
 
  private:
-  std::vector<float> weights_;      ///< [vocabulary], 1 at the best token
-  std::vector<double> block_sums_;  ///< of RowScan::kBlock weights each
+  std::span<const float> logits_;
+  float max_ = 0;
+  float inverse_ = 1;                     ///< of the temperature
+  std::vector<float> weights_;            ///< [vocabulary], 1 at the best token
+  std::vector<double> block_sums_;        ///< of RowScan::kBlock weights each
+  mutable std::vector<double> by_depth_;  ///< scratch of depth_of()
   double total_ = 0;
 };
 

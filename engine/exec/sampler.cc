@@ -64,16 +64,9 @@ TokenId Sampler::draw(std::span<const float> logits, const sched::SamplingParams
   const auto vocabulary = logits.size();
   if (sampling.top_k > 0 && static_cast<std::size_t>(sampling.top_k) < vocabulary) {
     scan_.best(static_cast<std::size_t>(sampling.top_k), kept_);
-    if (sampling.top_p < 1) keep_top_p(double{sampling.top_p} * mass(0, kept_.size()));
+    if (sampling.top_p < 1) keep_top_p(double{sampling.top_p} * mass(0, kept_.size()), 0);
   } else if (sampling.top_p < 1) {
-    const double need = double{sampling.top_p} * weights_.total();
-    // Most rows have their mass within a few units of the best logit; look deeper when needed.
-    float depth = 8;
-    do {
-      scan_.above(scan_.max() - depth * sampling.temperature, kept_);
-      depth *= 2;
-    } while (mass(0, kept_.size()) < need && depth < 256);
-    keep_top_p(need);
+    keep_top_p_of_all(sampling);
   } else {
     // exp(-92) is below the smallest weight that is kept.
     const float depth = std::min(92.0F, -std::log(sampling.min_p) + 0.01F);
@@ -85,6 +78,25 @@ TokenId Sampler::draw(std::span<const float> logits, const sched::SamplingParams
   return draw_kept(unit);
 }
 
+void Sampler::keep_top_p_of_all(const sched::SamplingParams& sampling) {
+  const double need = double{sampling.top_p} * weights_.total();
+  const auto logit_at = [&](float deep) { return scan_.max() - deep * sampling.temperature; };
+  // A peaked row has its mass in a few tokens within some units of the best logit.
+  constexpr float kPeak = 8;
+  constexpr std::size_t kFew = 2048;
+  scan_.above(logit_at(kPeak), kept_);
+  if (kept_.size() <= kFew && mass(0, kept_.size()) >= need) return keep_top_p(need, 0);
+  const float depth = weights_.depth_of(need);
+  scan_.above(logit_at(depth + RowWeights::kDepthStep), kept_);
+  if (mass(0, kept_.size()) < need) scan_.above(kNothing, kept_);
+  // Nearly all of these are in: only the rim has to be put in order.
+  const float sure = logit_at(depth - 2 * RowWeights::kDepthStep);
+  const auto rim = std::partition(kept_.begin(), kept_.end(),
+                                  [&](const Candidate& it) { return it.logit > sure; });
+  const auto begin = static_cast<std::size_t>(rim - kept_.begin());
+  keep_top_p(need, mass(0, begin) < need ? begin : 0);
+}
+
 double Sampler::mass(std::size_t begin, std::size_t end) const {
   double sum = 0;
   for (std::size_t i = begin; i < end; ++i) sum += double{weights_.of(kept_[i].token)};
@@ -93,10 +105,11 @@ double Sampler::mass(std::size_t begin, std::size_t end) const {
 
 /// Cuts kept_ to its shortest best-first prefix that weighs `need`: halving around the median
 /// instead of sorting, so that a flat row costs a few passes.
-void Sampler::keep_top_p(double need) {
-  std::size_t low = 0;
+/// The first `begin` are known to be in, weigh less and are better than the rest.
+void Sampler::keep_top_p(double need, std::size_t begin) {
+  std::size_t low = begin;
   std::size_t high = kept_.size();
-  double before = 0;
+  double before = mass(0, begin);
   const auto at = [&](std::size_t i) { return kept_.begin() + static_cast<std::ptrdiff_t>(i); };
   while (high - low > 32) {
     const std::size_t middle = low + (high - low) / 2;

@@ -40,8 +40,8 @@ class Sampler {
   void take_logprobs(std::span<const float> logits, std::int32_t top);
   TokenId draw(std::span<const float> logits, const sched::SamplingParams& sampling,
                std::uint64_t position);
-  void keep_top_k(const sched::SamplingParams& sampling);
-  void keep_top_p(double need);
+  void keep_top_p_of_all(const sched::SamplingParams& sampling);
+  void keep_top_p(double need, std::size_t begin);
   bool truncates(const sched::SamplingParams& sampling, std::size_t vocabulary) const;
   TokenId draw_kept(double unit) const;
   double mass(std::size_t begin, std::size_t end) const;
