@@ -100,7 +100,9 @@ Status Evaluator::spend_operation(Operator which, const Value& left, const Value
       return spend_bytes(bytes);
     }
     case Operator::kIn:
-    case Operator::kNotIn: return spend(right.weight() / 16);
+    case Operator::kNotIn:
+      if (const MarkedText* text = right.as_text()) return spend_bytes(text->size());
+      return spend(right.weight() / 16);
     default: return spend(std::min(left.weight(), right.weight()) / 16);
   }
 }

@@ -211,7 +211,8 @@ CONVERSATIONS = {
     "unicode": {"messages": [{"role": "user", "content": "Grüße 👩‍💻 \u2028 “q” 'q' \\n \u00a0"},
                              {"role": "assistant", "content": "日本語\ttab"}]},
     "empty": {"messages": [{"role": "user", "content": ""}, {"role": "assistant", "content": None}]},
-    "parts": {"messages": [{"role": "user", "content": [{"type": "text", "text": " look "}, {"type": "image"}]},
+    "parts": {"messages": [{"role": "user",
+                            "content": [{"type": "text", "text": " look "}, {"type": "image"}]},
                            {"role": "user", "content": "again"}]},
     "tools": {"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "rain?"},
                            {"role": "assistant", "content": None, "tool_calls": [

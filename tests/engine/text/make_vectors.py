@@ -66,7 +66,8 @@ WRITTEN = [
     "The quick brown fox jumps over the lazy dog.", "THE QUICK BROWN FOX", "What is the capital of France?",
     "Supercalifragilisticexpialidocious", "antidisestablishmentarianism", "Donaudampfschifffahrtsgesellschaft",
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "abababababababababab", "_" * 70, "=" * 65, "-" * 33, " " * 40, "\n" * 20,
-    "\t" * 9, " \n" * 8, "\n " * 8, "ha" * 30, "!" * 17, "0" * 12, "é" * 9, "中" * 9, "😀" * 5, "a " * 12, " a" * 12,
+    "\t" * 9, " \n" * 8, "\n " * 8, "ha" * 30, "!" * 17, "0" * 12, "é" * 9, "中" * 9, "😀" * 5,
+    "a " * 12, " a" * 12,
     "word\n\n\n\nword", "end.  Start", "end.\nStart", "  indented\n    more\n\tmixed \t x", "x\n\t\n\ty", "a \u3000 b",
     "1 2 3", "1  2   3", "a1 b2  c3", "3 apples, 4 pears", "  7", "\n8", "\t9\t", "5\n\n6", "10 000", "1e-5", "-1", "+49 30 123456",
     "é1é", "１a", "中1文2", "ⅣV", "x½y", "1's", "5'd", "\n's", " 's", "a's's", "s's", "S'S",
@@ -123,6 +124,7 @@ print(",\n".join(json.dumps(row, separators=(",", ":")) for row in out["plain"])
 print('], "special": [')
 print(",\n".join(json.dumps(row, separators=(",", ":")) for row in out["special"]))
 print('], "words": [')
-rows = [[name, t, word_lengths(patterns, t)] for t in texts[::2] for name, patterns in RULES.items()]
+rows = [[name, t, word_lengths(patterns, t)]
+        for t in texts[::2] for name, patterns in RULES.items()]
 print(",\n".join(json.dumps(row, separators=(",", ":")) for row in rows))
 print("]}")

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/rng.h"
@@ -10,6 +12,84 @@
 
 namespace kantha::text {
 namespace {
+
+/// Pieces of templates, one a line.
+constexpr std::string_view kBits = R"({{
+}}
+{%
+%}
+{#
+#}
+-
++
+|
+(
+)
+[
+]
+{
+}
+'
+"
+\
+,
+:
+.
+~
+**
+//
+==
+ in x
+ not x
+ is x
+ if x
+ else x
+ and x
+{% for x in messages %}
+{% endfor %}
+{% if x %}
+{% endif %}
+{% set x = x %}
+{% endset %}
+{% macro x(x=1) %}
+{% endmacro %}
+{% break %}
+{% raw %}
+loop
+messages
+namespace(x=messages)
+x
+9223372036854775807
+-1
+0
+1.5e308
+|tojson
+|list
+|sort
+|map('upper')
+|join
+|length
+[::-1]
+.items()
+.split()
+none
+true
+tools
+range(99999)
+ * 99999
+|replace('', x)
+é
+)";
+
+const std::vector<std::string>& bits() {
+  static const std::vector<std::string> parts = [] {
+    std::vector<std::string> made = {"\n", " ", "\xFF"};
+    std::istringstream lines{std::string(kBits)};
+    for (std::string line; std::getline(lines, line);) made.push_back(line);
+    return made;
+  }();
+  return parts;
+}
 
 class Mutator {
  public:
@@ -27,80 +107,11 @@ class Mutator {
   const std::string& pick(const std::vector<std::string>& from) { return from[below(from.size())]; }
 
   void edit(std::string& text) {
-    static const std::vector<std::string> kBits = {"{{",
-                                                   "}}",
-                                                   "{%",
-                                                   "%}",
-                                                   "{#",
-                                                   "#}",
-                                                   "-",
-                                                   "+",
-                                                   "|",
-                                                   "(",
-                                                   ")",
-                                                   "[",
-                                                   "]",
-                                                   "{",
-                                                   "}",
-                                                   "'",
-                                                   "\"",
-                                                   "\\",
-                                                   ",",
-                                                   ":",
-                                                   ".",
-                                                   "~",
-                                                   "**",
-                                                   "//",
-                                                   "%",
-                                                   "==",
-                                                   " in ",
-                                                   " not ",
-                                                   " is ",
-                                                   " if ",
-                                                   " else ",
-                                                   " and ",
-                                                   "{% for x in messages %}",
-                                                   "{% endfor %}",
-                                                   "{% if x %}",
-                                                   "{% endif %}",
-                                                   "{% set x = x %}",
-                                                   "{% endset %}",
-                                                   "{% macro x(x=1) %}",
-                                                   "{% endmacro %}",
-                                                   "{% break %}",
-                                                   "{% raw %}",
-                                                   "loop",
-                                                   "messages",
-                                                   "namespace(x=messages)",
-                                                   "x",
-                                                   "9223372036854775807",
-                                                   "-1",
-                                                   "0",
-                                                   "1.5e308",
-                                                   "\n",
-                                                   " ",
-                                                   "\xFF",
-                                                   "é",
-                                                   "|tojson",
-                                                   "|list",
-                                                   "|sort",
-                                                   "|map('upper')",
-                                                   "|join",
-                                                   "|length",
-                                                   "[::-1]",
-                                                   ".items()",
-                                                   ".split()",
-                                                   "none",
-                                                   "true",
-                                                   "tools",
-                                                   "range(99999)",
-                                                   " * 99999",
-                                                   "|replace('', x)"};
     const std::size_t at = below(text.size() + 1);
     const std::size_t length = below(12);
     switch (below(5)) {
       case 0: text.erase(at, length); break;
-      case 1: text.insert(at, pick(kBits)); break;
+      case 1: text.insert(at, pick(bits())); break;
       case 2: text.insert(at, text.substr(at, length * 4)); break;
       case 3: text.insert(at, pick(corpus_).substr(0, 40 + below(60))); break;
       default:
