@@ -1,12 +1,16 @@
 # One library per folder, explicit sources, dependencies spelled out.
 
-# kantha_library(NAME SOURCES a.cc … DEPS lib …)
-# A folder without .cc files yet becomes an interface library.
+# kantha_library(NAME SOURCES a.cc … DEPS lib … [OWN_FLAGS])
+# A folder without .cc files yet becomes an interface library. OWN_FLAGS: some sources have compiler
+# flags of their own, so that the shared precompiled header does not fit them.
 function(kantha_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "OWN_FLAGS" "" "SOURCES;DEPS" ${ARGN})
   if(ARG_SOURCES)
     add_library(${name} STATIC ${ARG_SOURCES})
     target_link_libraries(${name} PUBLIC kantha_flags ${ARG_DEPS})
+    if(KANTHA_PCH AND NOT ARG_OWN_FLAGS)
+      target_precompile_headers(${name} REUSE_FROM kantha_pch)
+    endif()
   else()
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE kantha_flags ${ARG_DEPS})

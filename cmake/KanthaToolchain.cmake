@@ -14,7 +14,7 @@ find_program(KANTHA_CCACHE ccache)
 if(KANTHA_CCACHE)
   # Paths relative to the source tree, so that clones share the cache.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}
-                                  CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=time_macros ${KANTHA_CCACHE})
+                                  CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=time_macros,pch_defines ${KANTHA_CCACHE})
 endif()
 
 # What every target of ours gets; third-party headers are system headers and stay silent.
@@ -44,4 +44,14 @@ if(KANTHA_SANITIZE)
       list(APPEND KANTHA_SANITIZER_OPTIONS ${sanitizer}_SYMBOLIZER_PATH=${KANTHA_SYMBOLIZER})
     endforeach()
   endif()
+endif()
+
+if(KANTHA_PCH)
+  # Most of a cold build is the same few headers, read again for every file: read them once. Every
+  # target that shares the result needs the same definitions, so that those of Asio and fmt are global.
+  target_compile_definitions(kantha_flags INTERFACE BOOST_ASIO_HAS_CO_AWAIT
+    BOOST_ASIO_HAS_STD_COROUTINE BOOST_ASIO_NO_DEPRECATED FMT_SHARED)
+  # ccache compares contents, not times.
+  target_compile_options(kantha_flags INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
+  add_subdirectory(${CMAKE_SOURCE_DIR}/cmake)
 endif()

@@ -102,7 +102,8 @@ class OneReplica(unittest.TestCase):
 
     def metric(self, name):
         text = self.world.request("GET", "/metrics")[1].decode()
-        values = [line.rsplit(" ", 1)[1] for line in text.split("\n") if line.startswith(name + "{")]
+        series = [line for line in text.split("\n") if line.startswith(name + "{")]
+        values = [line.rsplit(" ", 1)[1] for line in series]
         self.assertTrue(values, name + " is not exported")
         return sum(map(float, values))
 

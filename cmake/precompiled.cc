@@ -1,0 +1,1 @@
+// Gives cmake/precompiled.h a target that others can share it from.
