@@ -53,10 +53,18 @@ std::optional<api::Delta> ChoiceOutput::make_delta(std::string text) {
   return delta;
 }
 
-std::optional<api::Delta> ChoiceOutput::end(FinishReason reason) {
-  if (finish_) return std::nullopt;
+/// Nothing more will come. A stop string that was complete, and was held only because an earlier
+/// one might still have been completed, ends the text after all.
+std::string ChoiceOutput::flush() {
+  std::string text = detokenizer_.flush();
+  if (detokenizer_.stopped()) finish_ = FinishReason::kStop;
+  return text;
+}
+
+void ChoiceOutput::end(FinishReason reason) {
+  if (finish_) return;
   finish_ = reason;
-  return make_delta(detokenizer_.flush());
+  static_cast<void>(flush());
 }
 
 std::optional<api::Delta> ChoiceOutput::push(const sched::TokenEvent& event) {
@@ -72,7 +80,7 @@ std::optional<api::Delta> ChoiceOutput::push(const sched::TokenEvent& event) {
     finish_ = event.finish;
     error_ = event.error;
     const bool proper = finish_ == FinishReason::kStop || finish_ == FinishReason::kLength;
-    if (proper) text += detokenizer_.flush();
+    if (proper) text += flush();
   }
   return make_delta(std::move(text));
 }

@@ -27,7 +27,7 @@ struct ChoiceOptions {
 class ChoiceOutput {
  public:
   /// `resumed` are output tokens whose text the client already has; what was held back after them
-  /// is still to come. The tokenizer outlives this.
+  /// is still to come, unless they are all (`end`). The tokenizer outlives this.
   ChoiceOutput(const text::Tokenizer& tokenizer, ChoiceOptions options,
                std::span<const TokenId> resumed);
 
@@ -35,8 +35,9 @@ class ChoiceOutput {
   /// one `finish` is set. Events after that are ignored.
   std::optional<api::Delta> push(const sched::TokenEvent& event);
 
-  /// Ends it without the engine: the resumed tokens were already all of it.
-  std::optional<api::Delta> end(sched::FinishReason reason);
+  /// Ends it without the engine: the resumed tokens were already all of it. There is nothing left
+  /// to show, because the last token's id never comes before the text that its end sets free.
+  void end(sched::FinishReason reason);
 
   /// How it ended. kStop covers stop strings too: the engine does not know them and must then be
   /// told to abort (`stopped_here`).
@@ -57,6 +58,7 @@ class ChoiceOutput {
   api::ScoredToken score(const sched::TokenEvent& event) const;
   void add_token(const sched::TokenEvent& event, std::string& text);
   std::optional<api::Delta> make_delta(std::string text);
+  std::string flush();
 
   const text::Tokenizer& tokenizer_;
   ChoiceOptions options_;

@@ -152,8 +152,7 @@ Status Generation::submit() {
     RunningChoice& choice = choices_.back();
     const auto ended = ended_before(spec, job_.model->tokenizer.end_tokens());
     if (choice.output.finish() || ended) {
-      auto rest = choice.output.finish() ? std::nullopt : choice.output.end(*ended);
-      if (rest) show(choice, *std::move(rest), early_);
+      if (ended) choice.output.end(*ended);
       end_choice(choice, state_.clock.now(), early_);
       continue;
     }

@@ -298,6 +298,38 @@ TEST(Generation, ResumeWhileTextIsHeldBackShowsIt) {
   EXPECT_EQ(served.stream("/v1/completions", body).text(), "bx");
 }
 
+TEST(Generation, ResumeOfSomethingFinishedDoesNotRepeatItsLastText) {
+  const auto rest = [](const std::string& resumed, Json more) {
+    Served served;
+    Json body = completion({{"stream", true},
+                            {"max_tokens", resumed.size()},
+                            {"kantha", {{"resume", {{"token_ids", byte_tokens(resumed)}}}}}});
+    body.update(more);
+    return served.stream("/v1/completions", body).text();
+  };
+  // The delta with the last token's id carried this text too.
+  EXPECT_EQ(rest("ab", {{"stop", "bz"}}), "");
+  EXPECT_EQ(rest("a\xc3", Json::object()), "");
+}
+
+TEST(Generation, AStopStringCompleteAtTheLastTokenIsAStop) {
+  // "abcd" may still come when "bc" is complete; then the tokens run out.
+  for (const bool stream : {true, false}) {
+    Served served;
+    say_and_cut(served, "xabc");
+    const Json body = completion({{"stream", stream}, {"stop", {"abcd", "bc"}}});
+    if (stream) {
+      const auto answer = served.stream("/v1/completions", body);
+      EXPECT_EQ(answer.text(), "xa");
+      EXPECT_EQ(finish_of(answer), "stop");
+    } else {
+      const Json choice = Json::parse(served.post("/v1/completions", body).body)["choices"][0];
+      EXPECT_EQ(choice["text"], "xa");
+      EXPECT_EQ(choice["finish_reason"], "stop");
+    }
+  }
+}
+
 TEST(Generation, UnseededRequestsGetDifferentSeedsAndSeededOnesTheirs) {
   Served served;
   served.post("/v1/completions", completion());
