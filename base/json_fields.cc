@@ -39,8 +39,9 @@ std::optional<std::int64_t> whole(const Json& json) {
   if (json.is_number_integer()) return json.get<std::int64_t>();
   if (!json.is_number_float()) return std::nullopt;
   const double value = json.get<double>();
-  // 2^63 itself does not fit, -2^63 does.
-  if (value != std::floor(value) || value < -0x1p63 || value >= 0x1p63) return std::nullopt;
+  // Beyond 2^53 a real stands for several whole numbers, also for integers that did not fit and
+  // became reals in the parser.
+  if (value != std::floor(value) || std::abs(value) > 0x1p53) return std::nullopt;
   return static_cast<std::int64_t>(value);
 }
 
@@ -75,7 +76,9 @@ const Json* JsonFields::find(std::string_view name) const {
 
 Status JsonFields::check_object() const {
   if (json_.is_object()) return ok_status();
-  return expected(path_.empty() ? "the document" : path_, "an object", json_);
+  Error error = expected(path_.empty() ? "the document" : path_, "an object", json_);
+  error.field = path_;  // the document itself has no name
+  return error;
 }
 
 Status JsonFields::check_known(std::initializer_list<std::string_view> known) const {

@@ -66,11 +66,15 @@ TEST(JsonFields, ANumberOutsideItsRangeIsRefused) {
             "real: expected a number in [0, 0.5], got 3.5");
 }
 
-TEST(JsonFields, RealsAtTheEdgeOfInt64DoNotOverflow) {
-  const Json json = *parse_json(R"({"below": -9223372036854775808.0, "above": 9.3e18})");
+TEST(JsonFields, RealsAreIntegersOnlyWhereTheyAreExact) {
+  const Json json = *parse_json(R"({"exact": -9007199254740992.0, "edge": -9223372036854775808,
+      "below": -9223372036854775809, "real": -9223372036854775808.0, "above": 9.3e18})");
   const JsonFields fields(json, "");
-  EXPECT_EQ(**fields.integer("below", INT64_MIN, INT64_MAX), INT64_MIN);
-  EXPECT_FALSE(fields.integer("above", INT64_MIN, INT64_MAX).ok());
+  EXPECT_EQ(**fields.integer("exact", INT64_MIN, INT64_MAX), -(std::int64_t{1} << 53));
+  EXPECT_EQ(**fields.integer("edge", INT64_MIN, INT64_MAX), INT64_MIN);
+  for (const char* name : {"below", "real", "above"}) {
+    EXPECT_FALSE(fields.integer(name, INT64_MIN, INT64_MAX).ok()) << name;
+  }
 }
 
 TEST(JsonFields, TooManyItemsAreRefused) {
@@ -110,6 +114,7 @@ TEST(JsonFields, AnythingButAnObjectFailsEveryRead) {
   EXPECT_FALSE(fields.check_known({}).ok());
   EXPECT_EQ(JsonFields(list, "").check_object().error().message,
             "the document: expected an object, got an array");
+  EXPECT_EQ(JsonFields(list, "").check_object().error().field, "");
 }
 
 TEST(JsonFields, ALongValueIsCutWithoutBreakingItsCharacters) {
