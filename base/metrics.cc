@@ -40,6 +40,11 @@ class HistogramSeries final : public Histogram {
   prometheus::Histogram& series_;
 };
 
+struct ReadCounter {
+  Counter* series;
+  std::function<double()> read;
+};
+
 struct GaugeSeries {
   prometheus::Gauge* series;
   std::function<double()> read;
@@ -53,6 +58,7 @@ struct MetricRegistry::Body {
   std::map<SeriesKey, std::unique_ptr<CounterSeries>> counters;
   std::map<SeriesKey, std::unique_ptr<HistogramSeries>> histograms;
   std::map<SeriesKey, GaugeSeries> gauges;
+  std::map<SeriesKey, ReadCounter> read_counters;
 };
 
 MetricRegistry::MetricRegistry() : body_(std::make_unique<Body>()) {}
@@ -69,6 +75,14 @@ Counter& MetricRegistry::counter(const std::string& name, const std::string& hel
     slot = std::make_unique<CounterSeries>(family.Add(label_map));
   }
   return *slot;
+}
+
+void MetricRegistry::counter(const std::string& name, const std::string& help,
+                             const MetricLabels& labels, std::function<double()> read) {
+  Counter& series = counter(name, help, labels);
+  const std::lock_guard lock(body_->mutex);
+  const LabelMap label_map(labels.begin(), labels.end());
+  body_->read_counters[{name, label_map}] = {&series, std::move(read)};
 }
 
 Histogram& MetricRegistry::histogram(const std::string& name, const std::string& help,
@@ -95,12 +109,21 @@ void MetricRegistry::gauge(const std::string& name, const std::string& help,
 
 std::string MetricRegistry::scrape() const {
   std::vector<GaugeSeries> gauges;
+  std::vector<ReadCounter> counters;
   {
     const std::lock_guard lock(body_->mutex);
     for (const auto& [key, gauge] : body_->gauges) gauges.push_back(gauge);
+    for (const auto& [key, counter] : body_->read_counters) counters.push_back(counter);
   }
   // Outside the lock: a reader may use the registry itself.
   for (const GaugeSeries& gauge : gauges) gauge.series->Set(gauge.read());
+  for (const ReadCounter& counter : counters) {
+    const double sum = counter.read();
+    // Two scrapes at once must not both add the same difference.
+    const std::lock_guard lock(body_->mutex);
+    const double rise = sum - counter.series->value();
+    if (rise > 0) counter.series->add(rise);
+  }
   return prometheus::TextSerializer().Serialize(body_->registry.Collect());
 }
 

@@ -35,6 +35,9 @@ class MetricRegistry {
 
   /// A counter; its name ends in _total. The same name and labels give the same object.
   Counter& counter(const std::string& name, const std::string& help, const MetricLabels& labels);
+  /// A counter whose sum is kept elsewhere and read when scraped. A sum that falls is not shown.
+  void counter(const std::string& name, const std::string& help, const MetricLabels& labels,
+               std::function<double()> read);
   /// A histogram with the given upper bounds, rising, without +Inf.
   Histogram& histogram(const std::string& name, const std::string& help, const MetricLabels& labels,
                        const std::vector<double>& bounds);

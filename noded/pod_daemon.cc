@@ -72,21 +72,24 @@ void PodDaemon::publish_metrics() {
   const auto gauge = [this](const char* name, const char* help, std::function<double()> read) {
     metrics_.gauge(name, help, {{"pod", options_.pod}}, std::move(read));
   };
+  const auto counter = [this](const char* name, const char* help, std::function<double()> read) {
+    metrics_.counter(name, help, {{"pod", options_.pod}}, std::move(read));
+  };
   const DoorCounts& counts = forwarder_.counts();
   gauge("kantha_noded_requests_in_flight", "Requests being answered",
         [&counts] { return static_cast<double>(counts.in_flight); });
   gauge("kantha_noded_requests_held", "Requests that wait for an engine",
         [&counts] { return static_cast<double>(counts.held); });
-  gauge("kantha_noded_requests_total", "Requests that reached the door",
-        [&counts] { return static_cast<double>(counts.total); });
-  gauge("kantha_noded_requests_retried_total", "Requests sent to an engine again",
-        [&counts] { return static_cast<double>(counts.retried); });
-  gauge("kantha_noded_streams_broken_total", "Streams whose engine ended",
-        [&counts] { return static_cast<double>(counts.broken_streams); });
+  counter("kantha_noded_requests_total", "Requests that reached the door",
+          [&counts] { return static_cast<double>(counts.total); });
+  counter("kantha_noded_requests_retried_total", "Requests sent to an engine again",
+          [&counts] { return static_cast<double>(counts.retried); });
+  counter("kantha_noded_streams_broken_total", "Streams whose engine ended",
+          [&counts] { return static_cast<double>(counts.broken_streams); });
   gauge("kantha_noded_engine_ready", "1 when the engine may be used",
         [this] { return supervisor_.ready() ? 1.0 : 0.0; });
-  gauge("kantha_noded_engine_restarts_total", "Engine starts after the first one",
-        [this] { return static_cast<double>(supervisor_.state().restarts); });
+  counter("kantha_noded_engine_restarts_total", "Engine starts after the first one",
+          [this] { return static_cast<double>(supervisor_.state().restarts); });
 }
 
 PodState PodDaemon::state() const {

@@ -61,6 +61,17 @@ TEST(Metrics, AGaugeIsReadWhenScraped) {
   EXPECT_THAT(registry.scrape(), HasSubstr("depth 2.5\n"));
 }
 
+TEST(Metrics, ACounterKeptElsewhereIsReadWhenScraped) {
+  MetricRegistry registry;
+  double sum = 0;
+  registry.counter("starts_total", "Starts.", {}, [&] { return sum; });
+  EXPECT_THAT(registry.scrape(), HasSubstr("# TYPE starts_total counter\nstarts_total 0\n"));
+  sum = 3;
+  EXPECT_THAT(registry.scrape(), HasSubstr("starts_total 3\n"));
+  sum = 2;
+  EXPECT_THAT(registry.scrape(), HasSubstr("starts_total 3\n"));
+}
+
 TEST(Metrics, AGaugesReaderMayUseTheRegistry) {
   MetricRegistry registry;
   registry.gauge("depth", "Depth.", {}, [&] {
