@@ -6,12 +6,21 @@
 namespace kantha::noded {
 namespace {
 
+/// A word or null, as the engine and OpenAI have it: typed clients cannot read a number here.
+OrderedJson code_of(int status) {
+  switch (status) {
+    case 404: return "not_found";
+    case 405: return "method_not_allowed";
+    default: return nullptr;
+  }
+}
+
 std::string error_body(int status, std::string_view message) {
   OrderedJson error;
   error["message"] = message;
   error["type"] = status >= 500 ? "server_error" : "invalid_request_error";
   error["param"] = nullptr;
-  error["code"] = status;
+  error["code"] = code_of(status);
   OrderedJson body;
   body["error"] = std::move(error);
   return dump_json(body);

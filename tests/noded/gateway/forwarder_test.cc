@@ -144,6 +144,7 @@ TEST_F(ForwarderTest, KeepsRoutesThatAreNotListedFromTheEngine) {
       for (const char* key : {"message", "type", "param", "code"}) {
         EXPECT_TRUE((*json)["error"].contains(key)) << key;
       }
+      EXPECT_EQ((*json)["error"]["code"], "not_found");
     }
   });
 }
