@@ -12,7 +12,9 @@
 namespace kantha::local {
 
 /// Notices edits, also those that replace the file (most editors do). A change counts when two
-/// looks in a row see the same file, so that a half-written one is not read.
+/// looks in a row see the same file, so that a half-written one is not read. A pipe is read once,
+/// at the start (`-f <(…)`): a later look never opens one, which could wait for its writer for
+/// ever.
 class SpecFile {
  public:
   explicit SpecFile(std::string path) : path_(std::move(path)) {}
@@ -27,6 +29,7 @@ class SpecFile {
  private:
   struct Signature {
     bool exists = false;
+    bool is_regular = false;
     std::uint64_t device = 0;
     std::uint64_t inode = 0;
     std::int64_t size = 0;
