@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 constexpr Duration kLookAtFileEvery = 500ms;
 constexpr Duration kTickSettled = 500ms;
 constexpr Duration kTickBusy = 50ms;
-constexpr Duration kCreateAgain = 2s;
+constexpr Duration kActAgain = 2s;
 constexpr std::size_t kTailLines = 5;
 constexpr std::size_t kTailBytes = 4096;
 
@@ -52,6 +52,7 @@ LocalWorld::LocalWorld(boost::asio::any_io_executor executor, const Clock& clock
       client_(executor),
       tasks_(executor, "local-world"),
       wake_(executor),
+      vacancy_(executor, tasks_),
       setting_{.executor = executor,
                .client = client_,
                .tasks = tasks_,
@@ -180,18 +181,31 @@ serving::Observed LocalWorld::gather() const {
 }
 
 void LocalWorld::create_pod(std::int64_t ordinal) {
-  if (clock_.now() < create_after_) return;
+  if (clock_.now() < act_after_) return;
   Result<std::string> dir = dir_->make_pod_dir(ordinal);
-  if (!dir.ok()) {
-    create_after_ = clock_.now() + kCreateAgain;
-    events_.notice("pod " + std::to_string(ordinal) + " cannot start: " + dir.error().message);
-    return;
-  }
+  note_outcome(serving::pod_name(desired_.serving, ordinal),
+               dir.ok() ? ok_status() : Status(dir.error()));
+  if (!dir.ok()) return;
   auto pod = std::make_shared<LocalPod>(
       setting_, ordinal, std::move(dir).value(),
       PodTarget{desired_.serving, desired_.revision, desired_.model_path});
   pod->start();
   pods_.emplace(ordinal, std::move(pod));
+}
+
+void LocalWorld::restart_engine(LocalPod& pod) {
+  if (clock_.now() < act_after_) return;
+  note_outcome(pod.facts().name,
+               pod.restart_engine({desired_.serving, desired_.revision, desired_.model_path}));
+}
+
+/// The planner wants the same again at every tick; a full disk is tried now and then, told once.
+void LocalWorld::note_outcome(const std::string& pod, const Status& outcome) {
+  if (outcome.ok()) return failure_told_.clear();
+  act_after_ = clock_.now() + kActAgain;
+  const std::string failure = pod + ": " + outcome.error().message;
+  if (failure != failure_told_) events_.notice(failure);
+  failure_told_ = failure;
 }
 
 void LocalWorld::apply(const serving::Action& action) {
@@ -204,9 +218,7 @@ void LocalWorld::apply(const serving::Action& action) {
   } else if (action.kind == serving::ActionKind::kDeletePod) {
     pod.terminate();
   } else {
-    const Status told =
-        pod.restart_engine({desired_.serving, desired_.revision, desired_.model_path});
-    if (!told.ok()) events_.notice(action.pod + ": " + told.error().message);
+    restart_engine(pod);
   }
 }
 
@@ -228,6 +240,12 @@ void LocalWorld::reconcile() {
   for (const serving::Action& action : plan.actions) apply(action);
   settled_ = plan.settled && plan.actions.empty();
   publish(plan);
+}
+
+void LocalWorld::answer_for_no_pod() {
+  if (stops_ > 0 || replicas_.wanted() > 0) return vacancy_.close();
+  const Status opened = vacancy_.open(listen_fd_, desired_.serving.metadata.name);
+  if (!opened.ok()) log_warn("requests wait for a pod", {{"error", opened.error().message}});
 }
 
 void LocalWorld::publish(const serving::Plan& plan) {
@@ -274,6 +292,7 @@ net::Task<void> LocalWorld::run() {
   while (true) {
     if (stops_ == 0) look_at_file();
     reconcile();
+    answer_for_no_pod();
     if (stops_ > 0 && pods_.empty()) break;
     // Woken by facts, but looking at children's exits needs a tick of its own.
     co_await wake_.wait(settled_ ? kTickSettled : kTickBusy);

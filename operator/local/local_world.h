@@ -15,6 +15,7 @@
 #include "operator/local/places.h"
 #include "operator/local/replicas_owner.h"
 #include "operator/local/spec_file.h"
+#include "operator/local/vacancy.h"
 #include "operator/local/world_dir.h"
 #include "operator/local/world_view.h"
 #include "operator/serving/plan.h"
@@ -77,8 +78,11 @@ class LocalWorld {
   serving::Observed gather() const;
   void reconcile();
   void apply(const serving::Action& action);
+  void restart_engine(LocalPod& pod);
+  void note_outcome(const std::string& pod, const Status& outcome);
   void create_pod(std::int64_t ordinal);
   void remove_gone_pods();
+  void answer_for_no_pod();
   void publish(const serving::Plan& plan);
   Json object() const;
   net::Task<void> answer(net::HttpRequest request, net::ResponseWriter& writer);
@@ -91,6 +95,7 @@ class LocalWorld {
   net::HttpClient client_;
   net::TaskGroup tasks_;
   net::Notify wake_;
+  Vacancy vacancy_;
   std::optional<WorldDir> dir_;
   std::unique_ptr<net::HttpServer> control_;
   net::Endpoint endpoint_;
@@ -102,7 +107,8 @@ class LocalWorld {
   ConditionLog conditions_;
   WorldView view_;
   TimePoint looked_at_{};
-  TimePoint create_after_{};  ///< a pod's folder could not be made: not before this
+  TimePoint act_after_{};     ///< a pod's files could not be written: not before this
+  std::string failure_told_;  ///< of such a failure, so that it is told once
   std::int64_t generation_ = 0;
   int stops_ = 0;
   bool settled_ = false;

@@ -142,6 +142,7 @@ Status write_file_atomically(const std::string& path, const std::string& text) {
     if (count <= 0) {
       Error error = from_errno("cannot write " + draft);
       close(fd);
+      unlink(draft.c_str());  // what is there fills the disk and is of no use
       return error;
     }
     done += static_cast<std::size_t>(count);

@@ -158,6 +158,46 @@ TEST_F(LocalWorldTest, StartsServesScalesAndEndsWithoutATrace) {
   EXPECT_FALSE(process_runs(last));
 }
 
+TEST_F(LocalWorldTest, WhileScaledToZeroRequestsAreRefusedAndDoNotWait) {
+  write_spec("  replicas: 0\n");
+  start();
+  ASSERT_TRUE(reached([&] { return changes_ > 0; }));
+  const auto refused = call(world_->view().endpoint, {.target = "/v1/models"});
+  ASSERT_TRUE(refused.ok()) << refused.error().to_string();
+  EXPECT_EQ(refused->status, 503);
+  EXPECT_NE(refused->body.find("kantha scale m --replicas 1"), std::string::npos) << refused->body;
+
+  ASSERT_EQ(scale(1)->status, 200);
+  EXPECT_EQ(who_answers(), "m-0") << "from then on a connection waits for the pod";
+  ASSERT_TRUE(reached([&] { return all_updated(1); }));
+  EXPECT_EQ(who_answers(), "m-0");
+  ASSERT_EQ(scale(0)->status, 200);
+  ASSERT_TRUE(reached([&] { return all_updated(0); }));
+  EXPECT_EQ(call(world_->view().endpoint, {.target = "/health"})->status, 503);
+  end();
+}
+
+TEST_F(LocalWorldTest, AFailureToWriteAPodsFilesIsToldOnceAndTriedAgain) {
+  start();
+  ASSERT_TRUE(reached([&] { return all_updated(1); }));
+  const std::string before = world_->view().target_revision;
+  // A folder where the draft of engine.json goes cannot be opened for writing, by root neither.
+  const std::string draft = root_ + "/run/m/pod-0/engine.json.new";
+  fs::create_directories(draft);
+  std::ofstream(options_.file + ".new")
+      << "apiVersion: serving.kantha.dev/v1alpha1\nkind: ModelServing\nmetadata: {name: m}\n"
+         "spec:\n  model: {source: {hostPath: m.gguf}}\n"
+         "  engine: {image: /bin/true, config: {maxNumSeqs: 8}}\n  replicas: 1\n";
+  fs::rename(options_.file + ".new", options_.file);
+  ASSERT_TRUE(reached([&] { return notices_.find(draft) != std::string::npos; }));
+  const TimePoint until = system_clock().now() + 500ms;
+  ASSERT_TRUE(reached([&] { return system_clock().now() > until; }));
+  EXPECT_EQ(notices_.find(draft), notices_.rfind(draft)) << notices_;
+  fs::remove(draft);
+  ASSERT_TRUE(reached([&] { return world_->view().target_revision != before && all_updated(1); }));
+  end();
+}
+
 TEST_F(LocalWorldTest, EditsAreTakenAndMistakesAreNot) {
   start();
   ASSERT_TRUE(reached([&] { return all_updated(1); }));
