@@ -101,6 +101,15 @@ std::string cut_lines(const std::string& text, std::size_t width) {
   return out;
 }
 
+std::string first_lines(const std::string& text, std::size_t count) {
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < count && at < text.size(); ++i) {
+    const std::size_t end = text.find('\n', at);
+    at = end == std::string::npos ? text.size() : end + 1;
+  }
+  return text.substr(0, at);
+}
+
 std::string pod_table(const WorldView& view) {
   std::vector<std::vector<std::string>> rows = {pod_head()};
   for (const PodView& pod : view.pods) rows.push_back(pod_row(pod));

@@ -15,6 +15,9 @@ std::string align_columns(const std::vector<std::vector<std::string>>& rows);
 /// Cuts every line to `width` columns (0: not at all); UTF-8 sequences stay whole.
 std::string cut_lines(const std::string& text, std::size_t width);
 
+/// The first `count` lines.
+std::string first_lines(const std::string& text, std::size_t count);
+
 /// One world's head line and its pods.
 std::string pod_table(const local::WorldView& view);
 

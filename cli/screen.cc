@@ -10,14 +10,18 @@
 namespace kantha::cli {
 
 void Screen::erase() {
-  // Up over the table, then clear to the end of the screen (ECMA-48: CUU, ED).
-  if (lines_drawn_ > 0) std::fprintf(file_, "\x1b[%zuA\x1b[J", lines_drawn_);
+  // To column 1 (a key's echo may have moved on), up over the table, then clear to the end of the
+  // screen (ECMA-48: CR, CUU, ED).
+  if (lines_drawn_ > 0) std::fprintf(file_, "\r\x1b[%zuA\x1b[J", lines_drawn_);
   lines_drawn_ = 0;
 }
 
 void Screen::draw() {
-  // A line longer than the terminal would take two rows and spoil the count.
-  const std::string text = cut_lines(table_, terminal_width(fileno(file_)));
+  // A line longer than the terminal would take two rows and spoil the count, and what has scrolled
+  // out at the top cannot be erased; the last row is the cursor's.
+  const TerminalSize size = terminal_size(fileno(file_));
+  std::string text = cut_lines(table_, size.columns);
+  if (size.rows > 0) text = first_lines(text, size.rows - 1);
   std::fputs(text.c_str(), file_);
   lines_drawn_ = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
   std::fflush(file_);
@@ -44,10 +48,10 @@ void Screen::clear() {
   std::fflush(file_);
 }
 
-std::size_t terminal_width(int fd) {
+TerminalSize terminal_size(int fd) {
   winsize size{};
-  if (isatty(fd) == 0 || ioctl(fd, TIOCGWINSZ, &size) != 0) return 0;
-  return size.ws_col;
+  if (isatty(fd) == 0 || ioctl(fd, TIOCGWINSZ, &size) != 0) return {};
+  return {size.ws_col, size.ws_row};
 }
 
 }  // namespace kantha::cli

@@ -31,7 +31,12 @@ class Screen {
   std::size_t lines_drawn_ = 0;
 };
 
-/// Columns of the terminal behind the descriptor; 0 when it is none.
-std::size_t terminal_width(int fd);
+struct TerminalSize {
+  std::size_t columns = 0;
+  std::size_t rows = 0;
+};
+
+/// Size of the terminal behind the descriptor; zeros when it is none or does not know.
+TerminalSize terminal_size(int fd);
 
 }  // namespace kantha::cli

@@ -61,6 +61,12 @@ TEST(CutLines, KeepsWholeCharactersAndLines) {
   EXPECT_EQ(cut_lines("abcdef\n", 0), "abcdef\n");
 }
 
+TEST(FirstLines, KeepsWholeLines) {
+  EXPECT_EQ(first_lines("a\nb\nc\n", 2), "a\nb\n");
+  EXPECT_EQ(first_lines("a\nb\n", 9), "a\nb\n");
+  EXPECT_EQ(first_lines("a\n", 0), "");
+}
+
 TEST(ChangesBetween, TellsNewsAndNotNumbers) {
   const WorldView before = sample();
   EXPECT_TRUE(changes_between(before, before).empty());

@@ -1,7 +1,10 @@
 #include "cli/screen.h"
 
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 
@@ -27,7 +30,24 @@ TEST(Screen, RedrawsItsTableInPlaceBelowWhatWasSaid) {
     screen.say("hello");
     screen.clear();
   });
-  EXPECT_EQ(out, "a\nb\n\x1b[2A\x1b[Jc\nd\n\x1b[2A\x1b[Jhello\nc\nd\n\x1b[2A\x1b[J");
+  EXPECT_EQ(out, "a\nb\n\r\x1b[2A\x1b[Jc\nd\n\r\x1b[2A\x1b[Jhello\nc\nd\n\r\x1b[2A\x1b[J");
+}
+
+TEST(Screen, DrawsNoMoreThanTheTerminalCanTakeBack) {
+  int master = -1;
+  int slave = -1;
+  winsize size{.ws_row = 3, .ws_col = 4, .ws_xpixel = 0, .ws_ypixel = 0};
+  ASSERT_EQ(openpty(&master, &slave, nullptr, nullptr, &size), 0);
+  std::FILE* file = fdopen(slave, "w");
+  Screen screen(file, true);
+  screen.show("abcdef\nb\nc\nd\n");
+  screen.show("x\n");
+  std::array<char, 256> text{};
+  const ssize_t count = read(master, text.data(), text.size());
+  EXPECT_EQ(std::string(text.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0))),
+            "abcd\r\nb\r\n\r\x1b[2A\x1b[Jx\r\n");
+  std::fclose(file);
+  close(master);
 }
 
 TEST(Screen, IsPlainLinesWhereNothingCanBeRedrawn) {
