@@ -25,21 +25,27 @@ struct ChatOptions {
   std::string model;
   std::string prompt;
   ChatSetting setting;
+  bool has_max_tokens = false;  ///< then it is sent as it is
 };
 
 /// One conversation with one server.
 class Chat {
  public:
-  Chat(net::Endpoint endpoint, std::string model, ChatSetting setting)
+  Chat(net::Endpoint endpoint, const ChatOptions& options)
       : endpoint_(std::move(endpoint)),
-        model_(std::move(model)),
-        setting_(setting),
+        model_(options.model),
+        setting_(options.setting),
+        has_max_tokens_(options.has_max_tokens),
         client_(context_.get_executor()) {}
 
-  /// Asks the server for its first model when none was named.
+  /// Asks the server for its first model when none was named, and for the model's window.
   Status choose_model() {
-    if (!model_.empty()) return ok_status();
-    TRY(model_, run_blocking(context_, first_model(client_, endpoint_)));
+    if (!model_.empty() && has_max_tokens_) return ok_status();
+    TRY(const ListedModel model, run_blocking(context_, find_model(client_, endpoint_, model_)));
+    model_ = model.id;
+    if (!has_max_tokens_) {
+      setting_.max_tokens = fitting_max_tokens(setting_.max_tokens, model.window);
+    }
     return ok_status();
   }
 
@@ -47,13 +53,15 @@ class Chat {
   Status say(const std::string& text) {
     Json messages = history_;
     messages.push_back({{"role", "user"}, {"content", text}});
-    const OnText print = [](std::string_view piece) {
+    bool has_printed = false;
+    const OnText print = [&has_printed](std::string_view piece) {
+      has_printed = true;
       std::fwrite(piece.data(), 1, piece.size(), stdout);
       std::fflush(stdout);
     };
     Result<std::string> answer =
         run_blocking(context_, stream_chat(client_, endpoint_, model_, messages, setting_, print));
-    std::printf("\n");
+    if (answer.ok() || has_printed) std::printf("\n");
     std::fflush(stdout);
     if (!answer.ok()) return std::move(answer).error();
     messages.push_back({{"role", "assistant"}, {"content", *answer}});
@@ -69,16 +77,22 @@ class Chat {
   net::Endpoint endpoint_;
   std::string model_;
   ChatSetting setting_;
+  bool has_max_tokens_;
   net::HttpClient client_;
   Json history_ = Json::array();
 };
 
 /// --url, else the one world that runs here, else the default port.
-std::string base_url(const ChatOptions& options) {
+Result<std::string> base_url(const ChatOptions& options) {
   if (!options.url.empty()) return options.url;
   const Result<std::vector<RunningWorld>> worlds = list_worlds();
-  if (worlds.ok() && !worlds->empty()) return worlds->front().view.endpoint;
-  return kDefaultUrl;
+  if (!worlds.ok() || worlds->empty()) return std::string(kDefaultUrl);
+  if (worlds->size() == 1) return worlds->front().view.endpoint;
+  std::string list;
+  for (const RunningWorld& world : *worlds) {
+    list += (list.empty() ? "" : ", ") + world.view.name + " at " + world.view.endpoint;
+  }
+  return invalid_argument("several ModelServings run here; choose one with --url: " + list);
 }
 
 int talk(Chat& chat, const std::string& url) {
@@ -103,13 +117,18 @@ int talk(Chat& chat, const std::string& url) {
 }
 
 int run_chat(const ChatOptions& options) {
-  const std::string url = base_url(options);
+  const Result<std::string> chosen_url = base_url(options);
+  if (!chosen_url.ok()) {
+    fail("chat", chosen_url.error().message);
+    return kExitUsage;
+  }
+  const std::string& url = *chosen_url;
   const Result<net::Endpoint> endpoint = parse_base_url(url);
   if (!endpoint.ok()) {
     fail("chat", "--url: " + endpoint.error().message);
     return kExitUsage;
   }
-  Chat chat(*endpoint, options.model, options.setting);
+  Chat chat(*endpoint, options);
   if (const Status chosen = chat.choose_model(); !chosen.ok()) {
     return fail("chat", "no answer from " + url + ": " + chosen.error().message);
   }
@@ -134,13 +153,18 @@ void add_chat(CLI::App& app, Verb& chosen) {
   verb->add_option("--url", options->url,
                    "Base URL of the API; default: what runs here, else http://127.0.0.1:8000");
   verb->add_option("--model", options->model, "Model; default: the server's first");
-  verb->add_option("--max-tokens", options->setting.max_tokens, "Longest answer")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
+  CLI::Option* max_tokens =
+      verb->add_option("--max-tokens", options->setting.max_tokens,
+                       "Longest answer; the default is less for a model with a small window")
+          ->check(CLI::Range(1, 1'000'000))
+          ->capture_default_str();
   verb->add_option("--temperature", options->setting.temperature, "0 is always the likeliest word")
       ->check(CLI::Range(0.0, 2.0))
       ->capture_default_str();
-  verb->callback([options, &chosen] { chosen = [options] { return run_chat(*options); }; });
+  verb->callback([options, max_tokens, &chosen] {
+    options->has_max_tokens = max_tokens->count() > 0;
+    chosen = [options] { return run_chat(*options); };
+  });
 }
 
 }  // namespace kantha::cli

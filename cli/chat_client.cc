@@ -1,5 +1,7 @@
 #include "cli/chat_client.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -17,6 +19,7 @@ constexpr Duration kIdleAtMost = 300s;
 constexpr Duration kListWithin = 10s;
 constexpr std::size_t kErrorBytesMax = 64u << 10;
 constexpr std::size_t kEventBytesMax = 8u << 20;
+constexpr std::int64_t kWindowMax = 1 << 30;
 
 /// What one event of a stream says.
 struct Event {
@@ -75,6 +78,24 @@ net::Task<Result<std::string>> read_answer(std::unique_ptr<net::ResponseStream> 
   }
 }
 
+Result<ListedModel> listed_model(const std::string& body, const std::string& id) {
+  TRY(const Json json, parse_json(body));
+  const Json::json_pointer list("/data");
+  const bool has_list = json.contains(list) && json.at(list).is_array();
+  for (const Json& model : has_list ? json.at(list) : Json::array()) {
+    if (!model.is_object() || !model.contains("id") || !model["id"].is_string()) continue;
+    ListedModel out{model["id"].get<std::string>()};
+    if (!id.empty() && out.id != id) continue;
+    const auto window = model.find("max_model_len");
+    if (window != model.end() && window->is_number_integer()) {
+      out.window = static_cast<int>(std::clamp<std::int64_t>(*window, 0, kWindowMax));
+    }
+    return out;
+  }
+  if (!id.empty()) return ListedModel{id};
+  return not_found("the server lists no model");
+}
+
 }  // namespace
 
 std::string error_message(const std::string& body) {
@@ -96,20 +117,19 @@ Result<net::Endpoint> parse_base_url(const std::string& url) {
   return net::parse_endpoint(base);
 }
 
-net::Task<Result<std::string>> first_model(net::HttpClient& client, net::Endpoint endpoint) {
+int fitting_max_tokens(int wanted, int window) {
+  return window <= 0 ? wanted : std::clamp(window / 2, 1, wanted);
+}
+
+net::Task<Result<ListedModel>> find_model(net::HttpClient& client, net::Endpoint endpoint,
+                                          std::string id) {
   net::HttpRequest request;
   request.target = "/v1/models";
   Result<net::HttpResponse> answer =
       co_await client.call(std::move(endpoint), std::move(request), kListWithin);
   if (!answer.ok()) co_return std::move(answer).error();
   if (answer->status != 200) co_return unavailable(error_message(answer->body));
-  Result<Json> json = parse_json(answer->body);
-  if (!json.ok()) co_return std::move(json).error();
-  const Json::json_pointer first("/data/0/id");
-  if (!json->contains(first) || !json->at(first).is_string()) {
-    co_return not_found("the server lists no model");
-  }
-  co_return json->at(first).get<std::string>();
+  co_return listed_model(answer->body, id);
 }
 
 net::Task<Result<std::string>> stream_chat(net::HttpClient& client, net::Endpoint endpoint,

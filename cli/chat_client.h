@@ -13,8 +13,15 @@ namespace kantha::cli {
 /// Where the API is: "http://127.0.0.1:8000" or with "/v1" behind it.
 Result<net::Endpoint> parse_base_url(const std::string& url);
 
-/// The first model that GET /v1/models lists.
-net::Task<Result<std::string>> first_model(net::HttpClient& client, net::Endpoint endpoint);
+struct ListedModel {
+  std::string id;
+  int window = 0;  ///< max_model_len, tokens; 0: not told
+};
+
+/// The model of that id that GET /v1/models lists; an empty id takes the first. An id that is not
+/// listed is given back without a window: the server is to judge it.
+net::Task<Result<ListedModel>> find_model(net::HttpClient& client, net::Endpoint endpoint,
+                                          std::string id);
 
 /// Called with each piece of the answer's text.
 using OnText = std::function<void(std::string_view)>;
@@ -24,6 +31,10 @@ struct ChatSetting {
   int max_tokens = 1024;
   double temperature = 0.7;
 };
+
+/// The default length, made smaller for a small window: at most half of it, so that the prompt has
+/// room, too. (A server refuses what does not fit.)
+int fitting_max_tokens(int wanted, int window);
 
 /// POST /v1/chat/completions with a stream; gives the whole answer. An error object, before or in
 /// the stream, becomes its message; a stream without its end is kDataLoss.

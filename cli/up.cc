@@ -24,7 +24,8 @@ namespace kantha::cli {
 namespace {
 
 /// The same question gets the same answer.
-constexpr ChatSetting kPromptSetting = {.max_tokens = 512, .temperature = 0};
+constexpr int kPromptMaxTokens = 512;
+constexpr double kPromptTemperature = 0;
 /// timeout(1) and some supervisors send one signal to the process and again to its group.
 constexpr Duration kSameSignalWithin = std::chrono::milliseconds(250);
 
@@ -59,6 +60,7 @@ class UpRun {
       std::fprintf(stderr, "%s\n", opened.error().message.c_str());
       return opened.error().code == Code::kInvalidArgument ? kExitUsage : kExitFailed;
     }
+    watch_hangup();
     watch_signals();
     tasks_.spawn(serve());
     if (options_.has_prompt) tasks_.spawn(ask());
@@ -68,6 +70,12 @@ class UpRun {
   }
 
  private:
+  /// A terminal that goes away ends the world, unless nohup asked for the contrary.
+  void watch_hangup() {
+    struct sigaction now{};
+    if (sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) signals_.add(SIGHUP);
+  }
+
   void watch_signals() {
     signals_.async_wait([this](const boost::system::error_code& error, int) {
       if (error) return;
@@ -115,6 +123,8 @@ class UpRun {
     if (!screen_.live() && !options_.quiet) {
       for (const std::string& line : changes_between(shown_, view)) screen_.say(line);
     }
+    const bool had_pods = shown_.name.empty() || shown_.counts.wanted > 0;
+    if (view.counts.wanted == 0 && had_pods && !stopping_) screen_.say(vacant_line(view));
     shown_ = view;
     if (told_ready_ || view.status_of("Available") != serving::ConditionStatus::kTrue) return;
     told_ready_ = true;
@@ -158,15 +168,20 @@ class UpRun {
     }
     CO_TRY(net::Endpoint endpoint, parse_base_url(shown_.endpoint));
     net::HttpClient client(context_.get_executor());
+    CO_TRY(const ListedModel model, co_await find_model(client, endpoint, shown_.model));
+    const ChatSetting setting{.max_tokens = fitting_max_tokens(kPromptMaxTokens, model.window),
+                              .temperature = kPromptTemperature};
     Json message = {{"role", "user"}, {"content", options_.prompt}};
     Json messages = Json::array({std::move(message)});
-    OnText print = [](std::string_view piece) {
+    bool has_printed = false;
+    OnText print = [&has_printed](std::string_view piece) {
+      has_printed = true;
       std::fwrite(piece.data(), 1, piece.size(), stdout);
       std::fflush(stdout);
     };
     Result<std::string> answer = co_await stream_chat(
-        client, endpoint, shown_.model, std::move(messages), kPromptSetting, std::move(print));
-    std::printf("\n");
+        client, endpoint, shown_.model, std::move(messages), setting, std::move(print));
+    if (answer.ok() || has_printed) std::printf("\n");
     if (!answer.ok()) co_return std::move(answer).error();
     co_return ok_status();
   }

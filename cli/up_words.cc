@@ -28,6 +28,13 @@ std::string ready_line(const local::WorldView& view, Duration since_start) {
                      std::chrono::duration<double>(since_start).count());
 }
 
+std::string vacant_line(const local::WorldView& view) {
+  return fmt::format(
+      "no pods: \"{0}\" is scaled to 0; requests to {1} get 503 until: kantha scale {0} --replicas "
+      "1",
+      view.name, view.endpoint);
+}
+
 std::string usage_example(const local::WorldView& view) {
   return fmt::format(
       "  curl {0}/v1/chat/completions -H 'Content-Type: application/json' "

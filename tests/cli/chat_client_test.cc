@@ -37,9 +37,9 @@ class Server {
     return run_blocking(context_, stream_chat(client, endpoint_, "m", messages,
                                               {.max_tokens = 7, .temperature = 0}, collect));
   }
-  Result<std::string> model() {
+  Result<ListedModel> model(const std::string& id = "") {
     net::HttpClient client(context_.get_executor());
-    return run_blocking(context_, first_model(client, endpoint_));
+    return run_blocking(context_, find_model(client, endpoint_, id));
   }
   const std::vector<std::string>& pieces() const { return pieces_; }
   const std::string& seen() const { return seen_; }
@@ -136,9 +136,20 @@ TEST(StreamChat, FailuresAreErrorsAndNeverHalfAnAnswer) {
 
 TEST(FirstModel, IsTheFirstOfTheList) {
   Server server({R"({"data":[{"id":"a"},{"id":"b"}]})"}, Server::Ending::kProper);
-  EXPECT_EQ(server.model().value(), "a");
+  EXPECT_EQ(server.model()->id, "a");
+  EXPECT_EQ(server.model("z")->id, "z") << "the server is to judge it";
+  Server told({R"({"data":[{"id":"a"},{"id":"b","max_model_len":512}]})"}, Server::Ending::kProper);
+  EXPECT_EQ(told.model()->window, 0);
+  EXPECT_EQ(told.model("b")->window, 512);
   Server empty({R"({"data":[]})"}, Server::Ending::kProper);
   EXPECT_FALSE(empty.model().ok());
+}
+
+TEST(FittingMaxTokens, LeavesRoomForThePromptInASmallWindow) {
+  EXPECT_EQ(fitting_max_tokens(512, 0), 512) << "the window is not known";
+  EXPECT_EQ(fitting_max_tokens(512, 8192), 512);
+  EXPECT_EQ(fitting_max_tokens(512, 512), 256);
+  EXPECT_EQ(fitting_max_tokens(512, 1), 1);
 }
 
 TEST(ParseBaseUrl, TakesWhatOpenAiClientsTake) {

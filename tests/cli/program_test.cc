@@ -165,7 +165,8 @@ TEST_F(ProgramTest, APromptIsAnsweredOnStandardOutputAlone) {
 }
 
 TEST_F(ProgramTest, APromptThatFailsIsAFailure) {
-  EXPECT_EQ(kantha("up -f m.yaml --listen 127.0.0.1:0 --prompt break").status, 1);
+  const Output broken = kantha("up -f m.yaml --listen 127.0.0.1:0 --prompt break");
+  EXPECT_EQ(broken.status, 1);
   write_spec("zero.yaml", "  replicas: 0\n");
   const Output zero = kantha("up -f zero.yaml --listen 127.0.0.1:0 --prompt hi");
   EXPECT_EQ(zero.status, 1);
@@ -214,6 +215,40 @@ TEST_F(ProgramTest, AWorldIsShownScaledTalkedToAndEnded) {
   ASSERT_TRUE(reached([&] { return (exit = up_->poll()).has_value(); }));
   EXPECT_EQ(exit->to_string(), "exit 0");
   EXPECT_FALSE(fs::exists(root_ + "/kantha/m"));
+}
+
+TEST_F(ProgramTest, ALostTerminalEndsTheWorldAsCtrlCDoes) {
+  start_up();
+  up_->signal(SIGHUP);
+  std::optional<ProcessExit> exit;
+  ASSERT_TRUE(reached([&] { return (exit = up_->poll()).has_value(); }));
+  EXPECT_EQ(exit->to_string(), "exit 0");
+  EXPECT_FALSE(fs::exists(root_ + "/kantha/m"));
+}
+
+TEST_F(ProgramTest, AWorldOfNoPodsSaysSoAndChatDoesNotChooseAmongWorlds) {
+  write_spec("m.yaml", "  replicas: 0\n");
+  start({});
+  ASSERT_TRUE(reached([&] { return up_log().find("\"m\" is scaled to 0") != std::string::npos; }))
+      << up_log();
+  const Output none = kantha("chat hi");
+  EXPECT_EQ(none.status, 1);
+  EXPECT_NE(none.err.find("kantha scale m --replicas 1"), std::string::npos) << none.err;
+  EXPECT_EQ(none.out, "");
+
+  const std::string text = text_of(root_ + "/m.yaml");
+  const std::size_t name = text.find("{name: m}");
+  std::ofstream(root_ + "/o.yaml") << text.substr(0, name) << "{name: o}" << text.substr(name + 9);
+  ProcessSpec spec;
+  spec.binary = bin_ + "/kantha";
+  spec.args = {"up", "-f", root_ + "/o.yaml", "--listen", "127.0.0.1:0"};
+  spec.environment = environment();
+  spec.log_path = root_ + "/o.log";
+  Process other = Process::spawn(spec).value();
+  ASSERT_TRUE(reached([&] { return text_of(root_ + "/o.log").find("503") != std::string::npos; }));
+  const Output two = kantha("chat hi");
+  EXPECT_EQ(two.status, 2);
+  EXPECT_NE(two.err.find("choose one with --url: m at http://"), std::string::npos) << two.err;
 }
 
 TEST_F(ProgramTest, AKilledUpLeavesNoProcessAndItsNameIsFree) {

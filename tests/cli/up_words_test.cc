@@ -19,6 +19,14 @@ TEST(UpWords, TheReadyLineSaysWhereWhatAndHowSoon) {
             "ready: http://127.0.0.1:8000/v1  model smollm2-135m-instruct  (1 of 1 pods, 0.8 s)");
 }
 
+TEST(UpWords, TheVacantLineSaysWhatRequestsGetAndHowToStartOne) {
+  local::WorldView view = sample();
+  view.name = "m";
+  EXPECT_EQ(vacant_line(view),
+            "no pods: \"m\" is scaled to 0; requests to http://127.0.0.1:8000 get 503 until: "
+            "kantha scale m --replicas 1");
+}
+
 TEST(UpWords, TheExampleNamesTheModelSafely) {
   const std::string plain = usage_example(sample());
   EXPECT_NE(plain.find("\"model\": \"smollm2-135m-instruct\""), std::string::npos) << plain;
