@@ -97,7 +97,11 @@ Task<bool> HttpSession::answer(IncomingRequest incoming) {
   } else if (!writer.is_finished() && !writer.client_gone() && !writer.is_aborted()) {
     log_error("handler gave no complete answer", {{"method", method}, {"path", path}});
   }
-  if (!writer.started()) {
+  if (!writer.started() && writer.client_gone() && !failure) {
+    // The handler gave up for a client that left; one that only closed its sending side must not
+    // read that we are at fault.
+    writer.abort();
+  } else if (!writer.started()) {
     HttpResponse response = error_answer(500, "internal error");
     // Whether it arrives is the client's matter.
     (void)co_await writer.send(std::move(response));

@@ -407,6 +407,16 @@ TEST(HttpServer, AnswersAClientThatClosedItsSendingSide) {
   EXPECT_THAT(client.read_to_end(), EndsWith("whole"));
 }
 
+TEST(HttpServer, AClientThatLeftIsNotToldOfAnInternalError) {
+  LoopbackServer server([](HttpRequest, ResponseWriter& writer) -> Task<void> {
+    while (!writer.client_gone()) co_await sleep_for(milliseconds(2));
+  });
+  RawPeer client(server.endpoint());
+  client.send(kGet);
+  client.shutdown_send();
+  EXPECT_EQ(client.read_to_end(), "");
+}
+
 Task<void> write_until_refused(Seen* seen, ResponseWriter& writer) {
   (void)co_await writer.start(200, {});
   writer.on_client_gone([seen] { ++seen->gone_count; });
