@@ -26,7 +26,7 @@ void append_escaped(std::string& out, char32_t code) {
   for (int shift = 4 * (width - 1); shift >= 0; shift -= 4) out += digits[(code >> shift) & 15];
 }
 
-std::string quoted(std::string_view text) {
+std::string repr_of_text(std::string_view text) {
   const bool has_single = text.find('\'') != std::string_view::npos;
   const bool has_double = text.find('"') != std::string_view::npos;
   const char quote = has_single && !has_double ? '"' : '\'';
@@ -55,7 +55,7 @@ std::string quoted(std::string_view text) {
 
 Status append_repr(MarkedText& out, const Value& value) {
   if (const MarkedText* text = value.as_text()) {
-    out.append(quoted(text->bytes()), text->any_input());
+    out.append(repr_of_text(text->bytes()), text->any_input());
     return ok_status();
   }
   if (const List* list = value.as_list()) {
