@@ -70,6 +70,7 @@ Status LocalPod::spawn_noded() {
   facts_.running = true;
   facts_.state.reset();
   facts_.unreachable.clear();
+  silent_since_.reset();
   return ok_status();
 }
 
@@ -145,8 +146,15 @@ void LocalPod::note_state(Result<noded::PodState> answer, pid_t asked_pid) {
   if (!answer.ok()) {
     facts_.unreachable = answer.error().message;
     backoff_.unhealthy();
+    const TimePoint now = setting_.clock.now();
+    if (!silent_since_) silent_since_ = now;
+    if (now - *silent_since_ >= setting_.hung_after) {
+      log_debug("noded does not answer and is killed", {{"pod", facts_.name}});
+      process_->signal(SIGKILL);
+    }
     return setting_.changed();
   }
+  silent_since_.reset();
   facts_.unreachable.clear();
   facts_.state = std::move(answer).value();
   facts_.state_at = setting_.clock.now();

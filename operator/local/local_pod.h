@@ -27,6 +27,7 @@ struct PodSetting {
   std::string noded_binary;
   std::string default_engine_binary;
   int listen_fd = -1;             ///< the public socket, shared by all
+  Duration hung_after{};          ///< a noded that does not answer for so long is killed
   std::function<void()> changed;  ///< called when a fact changed
 };
 
@@ -38,7 +39,8 @@ struct PodTarget {
 };
 
 /// Guarantees: a noded that ends is started again with growing pauses (RestartBackoff), unless it
-/// was told to drain or to end; a drain is sent once; destruction kills what still runs.
+/// was told to drain or to end; one that hangs is killed and so started again; a drain is sent
+/// once; destruction kills what still runs.
 class LocalPod : public std::enable_shared_from_this<LocalPod> {
  public:
   LocalPod(const PodSetting& setting, std::int64_t ordinal, std::string dir, PodTarget target);
@@ -81,6 +83,7 @@ class LocalPod : public std::enable_shared_from_this<LocalPod> {
   std::optional<Process> process_;
   RestartBackoff backoff_;
   net::Notify wake_;
+  std::optional<TimePoint> silent_since_;  ///< the first of its unanswered questions in a row
   std::optional<TimePoint> kill_at_;
   bool drain_wanted_ = false;    ///< not yet sent, or the sending failed
   bool restart_wanted_ = false;  ///< the same for a new configuration

@@ -60,6 +60,7 @@ LocalWorld::LocalWorld(boost::asio::any_io_executor executor, const Clock& clock
                .noded_binary = options_.places.bin_dir + "/kantha-noded",
                .default_engine_binary = options_.places.bin_dir + "/kantha-engine",
                .listen_fd = -1,
+               .hung_after = options_.noded_hung_after,
                .changed = [this] { wake_.notify(); }} {}
 
 LocalWorld::~LocalWorld() {
@@ -245,7 +246,7 @@ void LocalWorld::reconcile() {
 void LocalWorld::answer_for_no_pod() {
   if (stops_ > 0 || replicas_.wanted() > 0) return vacancy_.close();
   const Status opened = vacancy_.open(listen_fd_, desired_.serving.metadata.name);
-  if (!opened.ok()) log_warn("requests wait for a pod", {{"error", opened.error().message}});
+  if (!opened.ok()) log_debug("requests wait for a pod", {{"error", opened.error().message}});
 }
 
 void LocalWorld::publish(const serving::Plan& plan) {

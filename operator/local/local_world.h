@@ -35,6 +35,9 @@ struct WorldOptions {
   std::string file;                         ///< the ModelServing's YAML
   net::Endpoint listen{"127.0.0.1", 8000};  ///< port 0: any free one
   Places places;
+  /// A noded that answers no question for so long is killed and started again; connections that
+  /// waited for it then get the next one.
+  Duration noded_hung_after = std::chrono::seconds(30);
 };
 
 /// What the world tells while it runs; called on the executor. Both must return soon.

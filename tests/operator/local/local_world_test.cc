@@ -256,6 +256,18 @@ TEST_F(LocalWorldTest, AKilledNodedIsStartedAgainAndNoConnectionIsRefused) {
   end();
 }
 
+TEST_F(LocalWorldTest, ANodedThatHangsIsReplacedByAnother) {
+  options_.noded_hung_after = 1s;
+  start();
+  ASSERT_TRUE(reached([&] { return all_updated(1); }));
+  const std::int64_t pid = world_->view().pods[0].pid;
+  kill(static_cast<pid_t>(pid), SIGSTOP);
+  ASSERT_TRUE(reached([&] { return all_updated(1) && world_->view().pods[0].restarts == 1; }));
+  EXPECT_NE(world_->view().pods[0].pid, pid);
+  EXPECT_EQ(who_answers(), "m-0");
+  end();
+}
+
 TEST_F(LocalWorldTest, ANodedThatDiesAtOnceIsToldAndNotHammered) {
   const Status opened = open();
   ASSERT_TRUE(opened.ok()) << opened.error().to_string();
