@@ -101,7 +101,8 @@ net::Task<Result<GenerationJob>> prepare_chat(ServeState* state, std::string bod
   CO_TRY_OK(check_model_name(*model, request.fields.model));
   const std::int64_t estimate = request.content_bytes / kBytesPerToken;
   std::function<Result<Prompts>()> make = [&model, &request]() -> Result<Prompts> {
-    TRY(std::vector<TokenId> prompt, chat_prompt(*model, request));
+    TRY(std::vector<TokenId> prompt,
+        chat_prompt(*model, request, model->engine->limits().context_max));
     return Prompts{std::move(prompt)};
   };
   CO_TRY(Prompts prompts, co_await prompts_within_limits(state, model, estimate, std::move(make)));

@@ -1,7 +1,11 @@
 #include "engine/serve/prompt.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 #include <variant>
+
+#include "engine/api/openai_error.h"
 
 namespace kantha::serve {
 namespace {
@@ -17,6 +21,36 @@ void add_bos(const text::Vocabulary& vocabulary, std::vector<TokenId>& ids) {
   if (ids.empty() || ids.front() != *vocabulary.bos) ids.insert(ids.begin(), *vocabulary.bos);
 }
 
+/// Bytes of the longest text that one token stands for.
+std::size_t longest_token(const text::Tokenizer& tokenizer) {
+  std::size_t longest = 1;
+  for (TokenId id = 0; id < tokenizer.size(); ++id) {
+    const bool control = tokenizer.is_control(id);
+    const std::string& spelling = tokenizer.vocabulary().tokens[static_cast<std::size_t>(id)];
+    longest = std::max(longest, control ? spelling.size() : tokenizer.bytes_of(id).size());
+  }
+  return longest;
+}
+
+/// Refuses a text that has more than `tokens_max` tokens however well they cover it. The worker is
+/// one thread, and everybody else would wait while it works on megabytes for nothing.
+Status check_could_fit(const ServedModel& model, std::size_t bytes, const std::string& field,
+                       std::int32_t tokens_max) {
+  constexpr std::size_t kQuickBytesMax = 64u << 10;  // not worth a look at the vocabulary
+  if (bytes <= kQuickBytesMax || tokens_max == std::numeric_limits<std::int32_t>::max()) {
+    return ok_status();
+  }
+  const std::size_t longest = longest_token(model.tokenizer);
+  const std::size_t tokens_min = (bytes + longest - 1) / longest;
+  if (tokens_min <= static_cast<std::size_t>(tokens_max)) return ok_status();
+  Error error = invalid_argument(
+      field + ": " + std::to_string(bytes) + " bytes are at least " + std::to_string(tokens_min) +
+          " tokens, which do not fit the window of " + std::to_string(tokens_max) + " tokens",
+      field);
+  error.reason = api::kReasonContextLength;
+  return error;
+}
+
 Error in_messages(Error error) {
   if (error.field.empty()) error.field = "messages";
   return std::move(error).with_context("messages");
@@ -24,8 +58,8 @@ Error in_messages(Error error) {
 
 }  // namespace
 
-Result<std::vector<TokenId>> chat_prompt(const ServedModel& model,
-                                         const api::ChatRequest& request) {
+Result<std::vector<TokenId>> chat_prompt(const ServedModel& model, const api::ChatRequest& request,
+                                         std::int32_t tokens_max) {
   if (!model.chat_template) {
     return invalid_argument("messages: this model has no chat template; use /v1/completions",
                             "messages");
@@ -39,6 +73,9 @@ Result<std::vector<TokenId>> chat_prompt(const ServedModel& model,
   inputs.eos_text = text_of(vocabulary, vocabulary.eos);
   auto pieces = model.chat_template->render(inputs);
   if (!pieces.ok()) return in_messages(std::move(pieces).error());
+  std::size_t bytes = 0;
+  for (const text::PromptPiece& piece : *pieces) bytes += piece.text.size();
+  TRY_OK(check_could_fit(model, bytes, "messages", tokens_max));
   std::vector<TokenId> ids = model.tokenizer.encode(*pieces);
   add_bos(vocabulary, ids);
   if (ids.empty()) {
@@ -58,6 +95,9 @@ Result<std::vector<std::vector<TokenId>>> completion_prompts(
   std::vector<std::vector<TokenId>> prompts;
   for (const api::CompletionPrompt& prompt : request.prompts) {
     const std::string* text = std::get_if<std::string>(&prompt);
+    if (text != nullptr) {
+      TRY_OK(check_could_fit(model, text->size(), "prompt", model.engine->limits().context_max));
+    }
     prompts.push_back(text != nullptr ? text_prompt(model, *text, /*with_bos=*/true)
                                       : std::get<std::vector<TokenId>>(prompt));
     if (!prompts.back().empty()) continue;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "base/result.h"
@@ -12,13 +13,16 @@
 namespace kantha::serve {
 
 /// A conversation through the model's template. kInvalidArgument (field "messages") with the
-/// template's own words, or when the model has no template or the prompt is empty.
-Result<std::vector<TokenId>> chat_prompt(const ServedModel& model, const api::ChatRequest& request);
+/// template's own words, or when the model has no template or the prompt is empty, or when its text
+/// cannot have as few as `tokens_max` tokens: then without the seconds that tokenizing would take.
+Result<std::vector<TokenId>> chat_prompt(const ServedModel& model, const api::ChatRequest& request,
+                                         std::int32_t tokens_max);
 
 /// A text as it is, control tokens included; the model's BOS first if it wants one and `with_bos`.
 std::vector<TokenId> text_prompt(const ServedModel& model, const std::string& text, bool with_bos);
 
-/// All prompts of a completion request. kInvalidArgument names the prompt that has no tokens.
+/// All prompts of a completion request. kInvalidArgument names the prompt that has no tokens, or
+/// so much text that it cannot fit the window.
 Result<std::vector<std::vector<TokenId>>> completion_prompts(const ServedModel& model,
                                                              const api::CompletionRequest& request);
 

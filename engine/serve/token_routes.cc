@@ -1,4 +1,6 @@
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -14,7 +16,9 @@ namespace {
 
 Result<std::vector<TokenId>> tokenize(const ServedModel& model,
                                       const api::TokenizeRequest& request) {
-  if (request.chat) return chat_prompt(model, *request.chat);
+  if (request.chat) {
+    return chat_prompt(model, *request.chat, std::numeric_limits<std::int32_t>::max());
+  }
   return text_prompt(model, *request.prompt, request.add_special_tokens);
 }
 

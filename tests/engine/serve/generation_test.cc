@@ -232,6 +232,27 @@ TEST(Generation, PromptsThatDoNotFitAre400WithBothNumbers) {  // report B024
   }
 }
 
+TEST(Generation, TextThatCannotFitIsNotTokenized) {
+  Served served;
+  const std::string blanks(1 << 20, ' ');
+  const Json messages = Json::array({{{"role", "user"}, {"content", blanks}}});
+  for (const auto& [path, body] :
+       {std::pair{"/v1/completions", Json{{"prompt", blanks}}},
+        std::pair{"/v1/chat/completions", Json{{"messages", messages}}}}) {
+    const auto response = served.post(path, body);
+    EXPECT_EQ(response.status, 400);
+    EXPECT_EQ(error_key(response, "code"), "context_length_exceeded");
+    const std::string message = error_key(response, "message");
+    EXPECT_NE(message.find(" bytes are at least "), std::string::npos) << message;
+    EXPECT_NE(message.find("512"), std::string::npos) << message;
+  }
+  // Counting is still possible, however long the text is.
+  const std::string some(100'000, 'a');
+  const auto counted = served.post("/tokenize", {{"prompt", some}});
+  ASSERT_EQ(counted.status, 200) << counted.body;
+  EXPECT_GT(Json::parse(counted.body)["count"], 512);
+}
+
 TEST(Generation, EmptyPromptsAre400) {  // report B026
   Served served;
   for (const Json& prompt : {Json(""), Json::array({"", "a"}), Json::array({"a", ""})}) {
