@@ -74,6 +74,9 @@ struct HttpLimits {
   std::size_t header_bytes_max = 32u << 10;
   std::size_t header_count_max = 100;
   std::size_t body_bytes_max = 8u << 20;
+  /// Of all requests that arrive or are answered at one time: connections_max bodies of
+  /// body_bytes_max would be more memory than a pod has.
+  std::size_t bodies_bytes_max = 512u << 20;
   std::size_t connections_max = 2000;
   Duration header_timeout = std::chrono::seconds(10);
   Duration body_timeout = std::chrono::seconds(30);

@@ -48,7 +48,7 @@ Task<std::optional<std::string>> run_handler(std::shared_ptr<ServerState> state,
 HttpSession::HttpSession(std::shared_ptr<ServerState> state, int fd)
     : state_(std::move(state)),
       socket_(state_->executor, fd),
-      reader_(socket_, state_->limits),
+      reader_(socket_, state_->limits, state_->bodies_bytes),
       watch_(state_->executor, socket_) {
   state_->sessions.insert(this);
 }

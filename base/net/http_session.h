@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -27,6 +28,7 @@ struct ServerState {
   HttpLimits limits;
   bool is_stopping = false;
   std::size_t active_requests = 0;
+  std::uint64_t bodies_bytes = 0;  ///< of requests that arrive or are answered
   /// Registered by their constructors, removed by their destructors.
   std::set<HttpSession*> sessions = {};
   /// A handler or a session has ended.

@@ -55,7 +55,7 @@ Task<ReadOutcome> RequestReader::next() {
     co_return Refusal{400, "malformed request head"};
   }
   buffer_.erase(0, head.head_bytes);
-  IncomingRequest incoming = {.facts = verdict.facts};
+  IncomingRequest incoming = {.facts = verdict.facts, .held = HeldBytes(bodies_bytes_)};
   incoming.request.method = parser->method();
   incoming.request.target = parser->target();
   incoming.request.headers = std::move(parser->headers());
@@ -101,7 +101,11 @@ Task<ReadOutcome> RequestReader::read_body(std::unique_ptr<MessageParser> parser
     if (!sent) co_return ConnectionEnd{};
   }
   BodyProgress progress = {.started_at = system_clock().now(), .received_bytes = buffer_.size()};
+  if (incoming.facts.has_body) incoming.held.add(buffer_.size());
   while (!parser->done()) {
+    if (bodies_bytes_ > limits_.bodies_bytes_max) {
+      co_return Refusal{503, "this server holds too many large bodies: send the request again"};
+    }
     if (!buffer_.empty()) {
       const Result<std::size_t> used = parser->feed(buffer_);
       if (!used) co_return to_refusal(used.error());
@@ -116,6 +120,7 @@ Task<ReadOutcome> RequestReader::read_body(std::unique_ptr<MessageParser> parser
     if (!bytes) co_return read_failure(bytes.error(), "the request's body");
     if (bytes->empty()) co_return ConnectionEnd{};
     progress.received_bytes += bytes->size();
+    incoming.held.add(bytes->size());
     buffer_ += *bytes;
   }
   incoming.request.body = parser->take_body();

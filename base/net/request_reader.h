@@ -5,6 +5,7 @@
 #include <string>
 #include <variant>
 
+#include "base/net/held_bytes.h"
 #include "base/net/http.h"
 #include "base/net/message_parser.h"
 #include "base/net/request_guard.h"
@@ -17,6 +18,7 @@ namespace kantha::net {
 struct IncomingRequest {
   HttpRequest request = {};
   RequestFacts facts = {};
+  HeldBytes held = {};  ///< lives until the request is answered
 };
 
 /// Nobody is there to be answered: closed, failed, or idle for too long.
@@ -26,10 +28,13 @@ using ReadOutcome = std::variant<IncomingRequest, Refusal, ConnectionEnd>;
 
 /// Flow: first byte within idle_timeout (header_timeout on a new connection) → head within
 /// header_timeout → guard → body within body_timeout per pause and 1 KiB/s on average.
+/// A body that would take the server's bodies over bodies_bytes_max is refused with 503.
 /// Bytes of the next request that came along are kept for the next call.
 class RequestReader {
  public:
-  RequestReader(TimedSocket& socket, const HttpLimits& limits) : socket_(socket), limits_(limits) {}
+  /// `bodies_bytes`: what all readers of a server hold.
+  RequestReader(TimedSocket& socket, const HttpLimits& limits, std::uint64_t& bodies_bytes)
+      : socket_(socket), limits_(limits), bodies_bytes_(bodies_bytes) {}
 
   Task<ReadOutcome> next();
 
@@ -51,6 +56,7 @@ class RequestReader {
 
   TimedSocket& socket_;
   const HttpLimits& limits_;
+  std::uint64_t& bodies_bytes_;
   std::string buffer_;
   bool is_first_ = true;
 };

@@ -407,6 +407,35 @@ TEST(HttpServer, AnswersAClientThatClosedItsSendingSide) {
   EXPECT_THAT(client.read_to_end(), EndsWith("whole"));
 }
 
+TEST(HttpServer, BodiesOfAllConnectionsTogetherAreBounded) {
+  std::atomic<bool> release = false;
+  LoopbackServer server(
+      [&](HttpRequest request, ResponseWriter& writer) -> Task<void> {
+        while (!release && !request.body.empty()) co_await sleep_for(milliseconds(2));
+        HttpResponse response = {.body = "ok"};
+        (void)co_await writer.send(std::move(response));
+      },
+      {.bodies_bytes_max = 100'000});
+  const std::string large =
+      "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n" + std::string(60'000, 'a');
+  RawPeer answered(server.endpoint());
+  answered.send(large);
+  EXPECT_TRUE(eventually([&] { return server.active_requests() == 1; }));
+  {
+    RawPeer refused(server.endpoint());
+    refused.send(large);
+    EXPECT_THAT(refused.read_answer(), StartsWith("HTTP/1.1 503"));
+    RawPeer small(server.endpoint());
+    small.send(kGet);
+    EXPECT_THAT(small.read_answer(), StartsWith("HTTP/1.1 200"));
+  }
+  release = true;
+  EXPECT_THAT(answered.read_answer(), StartsWith("HTTP/1.1 200"));
+  RawPeer later(server.endpoint());
+  later.send(large);
+  EXPECT_THAT(later.read_answer(), StartsWith("HTTP/1.1 200")) << "what was held is free again";
+}
+
 TEST(HttpServer, AClientThatLeftIsNotToldOfAnInternalError) {
   LoopbackServer server([](HttpRequest, ResponseWriter& writer) -> Task<void> {
     while (!writer.client_gone()) co_await sleep_for(milliseconds(2));
