@@ -14,16 +14,16 @@ LiveRequest::LiveRequest(boost::asio::any_io_executor executor, gateway::EngineP
       events_max_(events_max),
       notify_(std::make_unique<net::Notify>(executor_)) {}
 
+/// Posts under the lock: after close() returns, no engine thread touches the executor, whose
+/// context may be gone by the time the last event of an aborted request comes.
 void LiveRequest::on_events(std::vector<sched::TokenEvent> events) {
   const TimePoint now = clock_.now();
-  {
-    const std::lock_guard lock(mutex_);
-    if (overflowed_) return;
-    queued_ += events.size();
-    overflowed_ = queued_ > events_max_;
-    batches_.push_back({now, std::move(events)});
-    if (std::exchange(posted_, true)) return;
-  }
+  const std::lock_guard lock(mutex_);
+  if (closed_ || overflowed_) return;
+  queued_ += events.size();
+  overflowed_ = queued_ > events_max_;
+  batches_.push_back({now, std::move(events)});
+  if (std::exchange(posted_, true)) return;
   boost::asio::post(executor_, [self = shared_from_this()] { self->deliver(); });
 }
 
@@ -64,6 +64,11 @@ void LiveRequest::stop(StopCause cause) {
 void LiveRequest::close() {
   stop(StopCause::kFinished);
   on_slow_reader_ = {};
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    batches_.clear();
+  }
   notify_.reset();
 }
 

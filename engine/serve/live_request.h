@@ -53,7 +53,7 @@ class LiveRequest final : public sched::EventSink,
   /// Aborts every id at the engine and wakes the session. Later calls change nothing.
   void stop(StopCause cause);
   StopCause stop_cause() const { return cause_; }
-  /// Nothing is delivered or called after this.
+  /// Nothing is delivered or called after this, and the executor is not used any more.
   void close();
 
  private:
@@ -64,11 +64,12 @@ class LiveRequest final : public sched::EventSink,
   const Clock& clock_;
   const std::size_t events_max_;
 
-  std::mutex mutex_;  // guards the four below
+  std::mutex mutex_;  // guards the five below
   std::vector<EventBatch> batches_;
   std::size_t queued_ = 0;
   bool posted_ = false;
   bool overflowed_ = false;
+  bool closed_ = false;
 
   // I/O thread only.
   std::unique_ptr<net::Notify> notify_;

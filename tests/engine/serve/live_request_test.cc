@@ -93,5 +93,18 @@ TEST(LiveRequest, HealthAndMetricsAnswerWhileTheEngineIsBusy) {  // report B102
   }
 }
 
+TEST(LiveRequest, EventsAfterCloseTouchNothing) {
+  fake::FakeEnginePort engine({});
+  std::shared_ptr<LiveRequest> request;
+  {
+    boost::asio::io_context io;
+    request = std::make_shared<LiveRequest>(io.get_executor(), engine, system_clock(), 10);
+    request->close();
+  }
+  // The context is gone, as at the end of the program; the engine's last word still comes.
+  request->on_events({{.id = {1}, .finish = FinishReason::kAbort}});
+  EXPECT_TRUE(request->take().empty());
+}
+
 }  // namespace
 }  // namespace kantha::serve
