@@ -224,10 +224,9 @@ class Attacks(unittest.TestCase):
             list(pool.map(lambda case: go(*case), leave))
         self.assert_idle(5)
         after = self.metrics()
-        name = "vllm:request_success_total"
-        self.assertGreater(after[name], before[name])
-        self.assertEqual(after["vllm:generation_tokens_total"],
-                         self.metrics()["vllm:generation_tokens_total"])
+        ended, made = "vllm:request_success_total", "vllm:generation_tokens_total"
+        self.assertGreater(after[ended], before[ended])
+        self.assertEqual(after[made], self.metrics()[made])
 
     def test_smuggled_and_oversized_requests_end_the_connection(self):
         post = b"POST " + TEXT.encode() + b" HTTP/1.1\r\nHost: x\r\n"
