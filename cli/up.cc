@@ -182,6 +182,7 @@ class UpRun {
     Result<std::string> answer = co_await stream_chat(
         client, endpoint, shown_.model, std::move(messages), setting, std::move(print));
     if (answer.ok() || has_printed) std::printf("\n");
+    std::fflush(stdout);  // before the lines about the end, where both are one terminal
     if (!answer.ok()) co_return std::move(answer).error();
     co_return ok_status();
   }
