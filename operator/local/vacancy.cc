@@ -6,27 +6,17 @@
 #include <cstring>
 #include <utility>
 
-#include "base/json.h"
 #include "base/log.h"
+#include "base/net/message_head.h"
 
 namespace kantha::local {
 namespace {
 
 constexpr Duration kFinishWithin = std::chrono::seconds(1);
-constexpr int kUnavailable = 503;
 
 net::HttpResponse no_pod(const std::string& world) {
-  net::HttpResponse out;
-  out.status = kUnavailable;
-  out.headers.set("Content-Type", "application/json");
-  const Json error = {
-      {"message", "no pod: \"" + world + "\" is scaled to 0; to start one: kantha scale " + world +
-                      " --replicas 1"},
-      {"type", "server_error"},
-      {"param", nullptr},
-      {"code", kUnavailable}};
-  out.body = dump_json(Json{{"error", error}});
-  return out;
+  return net::error_answer(503, "no pod: \"" + world + "\" is scaled to 0; to start one: " +
+                                    "kantha scale " + world + " --replicas 1");
 }
 
 net::Task<void> refuse(std::string world, net::ResponseWriter& writer) {

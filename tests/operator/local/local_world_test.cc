@@ -165,6 +165,8 @@ TEST_F(LocalWorldTest, WhileScaledToZeroRequestsAreRefusedAndDoNotWait) {
   const auto refused = call(world_->view().endpoint, {.target = "/v1/models"});
   ASSERT_TRUE(refused.ok()) << refused.error().to_string();
   EXPECT_EQ(refused->status, 503);
+  // A word or null, never a number, as at every other door.
+  EXPECT_NE(refused->body.find("\"code\":null"), std::string::npos) << refused->body;
   EXPECT_NE(refused->body.find("kantha scale m --replicas 1"), std::string::npos) << refused->body;
 
   ASSERT_EQ(scale(1)->status, 200);
