@@ -48,10 +48,13 @@ bool BlockTable::prepare_write(std::int32_t first, std::int32_t end,
   return true;
 }
 
-BlockTable BlockTable::fork() const {
+BlockTable BlockTable::fork_head(std::int32_t count) const {
+  CHECK(count >= 0 && count <= size(), "the head of this table");
   BlockTable copy(*pool_);
   copy.blocks_.reserve(blocks_.size());
-  for (const BlockRef& held : blocks_) copy.blocks_.push_back(pool_->share(held));
+  for (std::int32_t i = 0; i < count; ++i) {
+    copy.blocks_.push_back(pool_->share(blocks_[static_cast<std::size_t>(i)]));
+  }
   return copy;
 }
 

@@ -40,7 +40,9 @@ class BlockTable {
   /// Appends an indexed block that holds the next block_size tokens.
   void adopt(BlockId indexed) { blocks_.push_back(pool_->adopt(indexed)); }
   /// A second table over the same blocks.
-  BlockTable fork() const;
+  BlockTable fork() const { return fork_head(size()); }
+  /// A second table over the first `count` blocks.
+  BlockTable fork_head(std::int32_t count) const;
   /// Indexes the full blocks [first_block, tokens.size() / block_size) under `tokens`, which the
   /// device has computed. Where an equal block is indexed already, this table takes that one and
   /// lets its own go: the Forward promises equal bits for equal tokens.

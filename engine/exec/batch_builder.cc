@@ -29,7 +29,7 @@ void BatchBuilder::add(const sched::Grant& grant) {
   std::int32_t slot = 0;
   for (std::int32_t position = sequence.computed; position < end; ++position) {
     const bool new_block = position == sequence.computed || position % block_size_ == 0;
-    slot = new_block ? sequence.blocks.slot(position) : slot + 1;
+    slot = new_block ? sequence.blocks.slot(0, position) : slot + 1;
     token_ids_.push_back(sequence.tokens[static_cast<std::size_t>(position)]);
     positions_.push_back(position);
     slots_.push_back(slot);
@@ -42,13 +42,13 @@ void BatchBuilder::add(const sched::Grant& grant) {
 void BatchBuilder::fill_tables(const sched::StepPlan& plan) {
   stride_ = 0;
   for (const sched::Grant& grant : plan.grants) {
-    stride_ = std::max(stride_, grant.sequence->blocks.size());
+    stride_ = std::max(stride_, grant.sequence->blocks.rows());
   }
   block_tables_.resize(plan.grants.size() * static_cast<std::size_t>(stride_));
   BlockId* row = block_tables_.data();
   for (const sched::Grant& grant : plan.grants) {
-    const cache::BlockTable& blocks = grant.sequence->blocks;
-    for (std::int32_t i = 0; i < blocks.size(); ++i) row[i] = blocks.block(i);
+    const cache::SequenceBlocks& blocks = grant.sequence->blocks;
+    for (std::int32_t i = 0; i < blocks.rows(); ++i) row[i] = blocks.block(0, i);
     row += stride_;
   }
 }

@@ -10,7 +10,6 @@ sched::SchedulerOptions scheduler_options(const EngineOptions& options) {
   return {.context_max = options.context_max,
           .sequences_max = options.sequences_max,
           .step_tokens_max = options.step_tokens_max,
-          .prefix_caching = options.prefix_caching,
           .end_tokens = options.end_tokens};
 }
 
@@ -30,8 +29,10 @@ EngineLoop::EngineLoop(std::unique_ptr<Forward> forward, EngineOptions options, 
       clock_(clock),
       inbox_(inbox),
       forward_(std::move(forward)),
-      pool_(options_.kv.block_count, options_.kv.block_size),
-      scheduler_(scheduler_options(options_), pool_),
+      kv_({.block_count = options_.kv.block_count,
+           .block_size = options_.kv.block_size,
+           .prefix_caching = options_.prefix_caching}),
+      scheduler_(scheduler_options(options_), kv_),
       builder_(options_.kv.block_size) {
   CHECK(options_.step_tokens_max <= forward_->rows_max(), "a step's rows fit the forward");
   CHECK(options_.sequences_max <= forward_->logit_rows_max(), "a step's logits fit the forward");
@@ -65,7 +66,7 @@ void EngineLoop::accept(gateway::Inbox::Delivery delivery) {
 }
 
 void EngineLoop::step() {
-  const sched::StepPlan& plan = scheduler_.schedule();
+  const sched::StepPlan& plan = scheduler_.schedule(clock_.now());
   if (plan.grants.empty()) return;
   const TimePoint begin = clock_.now();
   for (const cache::BlockCopy& copy : plan.copies) forward_->copy_block(copy.from, copy.to);
@@ -116,11 +117,11 @@ void EngineLoop::report() {
 gateway::EngineStats EngineLoop::stats() const {
   const sched::SchedulerCounters& counters = scheduler_.counters();
   gateway::EngineStats stats;
-  stats.blocks_total = pool_.total();
-  stats.blocks_active = pool_.active();
-  stats.blocks_cached = pool_.cached();
-  stats.blocks_free = pool_.idle() - pool_.cached();
-  stats.block_size = pool_.block_size();
+  stats.blocks_total = kv_.total();
+  stats.blocks_active = kv_.active();
+  stats.blocks_cached = kv_.cached();
+  stats.blocks_free = kv_.idle() - kv_.cached();
+  stats.block_size = kv_.block_size();
   stats.waiting_tokens = scheduler_.waiting_tokens();
   stats.requests_running = scheduler_.running_count();
   stats.requests_waiting = scheduler_.waiting_count();
@@ -130,7 +131,8 @@ gateway::EngineStats EngineLoop::stats() const {
   stats.prefix_hits_total = counters.prefix_hits;
   stats.preemptions_total = counters.preemptions;
   stats.recomputed_tokens_total = counters.recomputed_tokens;
-  for (std::size_t i = 0; i < 4; ++i) stats.finished_total[i] = counters.finished[i];
+  for (std::size_t i = 0; i < sched::kFinishReasonCount; ++i)
+    stats.finished_total[i] = counters.finished[i];
   stats.steps_total = steps_;
   stats.last_step = last_step_;
   return stats;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "engine/cache/block_pool.h"
+#include "engine/cache/kv_cache.h"
 #include "engine/exec/batch_builder.h"
 #include "engine/exec/engine_thread.h"
 #include "engine/exec/forward.h"
@@ -38,7 +38,7 @@ class EngineLoop {
   /// No request is open here (the inbox may hold some).
   bool idle() const { return scheduler_.empty(); }
   const sched::Scheduler& scheduler() const { return scheduler_; }
-  const cache::BlockPool& pool() const { return pool_; }
+  const cache::KvCache& kv() const { return kv_; }
 
  private:
   void accept(gateway::Inbox::Delivery delivery);
@@ -52,7 +52,7 @@ class EngineLoop {
   const Clock& clock_;
   gateway::Inbox& inbox_;
   std::unique_ptr<Forward> forward_;
-  cache::BlockPool pool_;
+  cache::KvCache kv_;
   sched::Scheduler scheduler_;
   BatchBuilder builder_;
   Sampler sampler_;

@@ -14,12 +14,18 @@ namespace kantha::exec {
 
 struct EngineOptions {
   KvShape kv;
-  std::int32_t context_max = 0;     ///< maxModelLen: tokens of prompt + output
-  std::int32_t sequences_max = 64;  ///< running at once (maxNumSeqs)
+  std::int32_t context_max = 0;        ///< maxModelLen: tokens of prompt + output
+  std::int32_t sequences_max = 64;     ///< running at once (maxNumSeqs)
   std::int32_t step_tokens_max = 256;  ///< token budget of one step; ≤ the Forward's rows_max
   bool prefix_caching = true;
   std::int32_t requests_queued_max = 1024;
   std::int64_t prompt_tokens_queued_max = 1 << 20;
+  /// Longest pause between two tokens of a stream that a step may cause; zero: 1.75 times a step
+  /// that only decodes (sched/step_budget.h).
+  Duration itl_target{};
+  /// How long a prompt may wait for its prefill: bounds the queue where prompt_tokens_queued_max
+  /// is 0.
+  Duration ttft_target = std::chrono::seconds(10);
   std::vector<TokenId> end_tokens;  ///< end a generation unless ignore_eos
 };
 

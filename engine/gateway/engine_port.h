@@ -28,10 +28,23 @@ struct EngineStats {
   std::int64_t prefix_hits_total = 0;     ///< tokens found
   std::int64_t preemptions_total = 0;
   std::int64_t recomputed_tokens_total = 0;
-  std::int64_t finished_total[4] = {0, 0, 0, 0};  ///< by FinishReason
+  std::int64_t finished_total[sched::kFinishReasonCount] = {};  ///< by FinishReason
   std::int64_t steps_total = 0;
   /// Monotonic time of the last finished step; with work pending, an old one means a stall.
   TimePoint last_step{};
+
+  /// KV storage that running requests have reserved, in tokens, and how much of it is filled.
+  std::int64_t kv_tokens_reserved = 0;
+  std::int64_t kv_tokens_used = 0;
+  std::int64_t block_copies_total = 0;     ///< copy-on-write and part hits
+  std::int64_t forks_total = 0;            ///< samples that shared a sibling's prompt
+  std::int64_t shared_waits_total = 0;     ///< requests that waited for a prefix being computed
+  std::int64_t part_hit_tokens_total = 0;  ///< of prefix_hits_total, from parts of blocks
+  // Step budget and measured rates (sched/step_budget.h).
+  std::int32_t step_tokens_budget = 0;        ///< tokens that the next step may compute
+  double prefill_tokens_per_second = 0;       ///< 0 = not known yet
+  double decode_step_seconds = 0;             ///< of a step with the decodes that run now
+  std::int64_t prompt_tokens_queued_max = 0;  ///< what the queue takes now
 
   /// KV pressure = active/total + waiting_tokens/(total · block size); may exceed 1.
   double kv_pressure() const;

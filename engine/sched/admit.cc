@@ -9,7 +9,7 @@ namespace kantha::sched {
 void Scheduler::add(GenerateSpec spec, std::shared_ptr<EventSink> sink) {
   CHECK(!spec.prompt.empty() && spec.max_tokens >= 1, "the door checked the request");
   const RequestId id = spec.id;
-  auto owned = std::make_unique<Sequence>(std::move(spec), std::move(sink), pool_);
+  auto owned = std::make_unique<Sequence>(std::move(spec), std::move(sink), kv_);
   Sequence& sequence = *owned;
   CHECK(sequences_.emplace(id, std::move(owned)).second, "request ids are used once");
   sequence.order = next_order_++;
@@ -47,46 +47,40 @@ void Scheduler::start_waiting(StepRoom room, std::int32_t blocks_promised) {
     const std::int32_t tokens = start(sequence, room, blocks_promised);
     if (tokens == 0) return;
     room.tokens -= tokens;
-    room.blocks = pool_.idle();
-    const std::int32_t block_size = pool_.block_size();
-    blocks_promised += (sequence.wanted() + block_size - 1) / block_size - sequence.blocks.size();
+    room.blocks = kv_.idle();
+    const std::int32_t block_size = kv_.block_size();
+    blocks_promised += (sequence.wanted() + block_size - 1) / block_size - sequence.blocks.rows();
   }
+}
+
+std::int32_t Scheduler::try_start(const Sequence& sequence, const cache::PrefixHit& hit,
+                                  StepRoom room, std::int32_t blocks_promised) const {
+  const WaitingCounts counts{.wanted = sequence.wanted(),
+                             .hit_tokens = hit.tokens,
+                             .hit_blocks = hit.blocks_held,
+                             .hit_taken = hit.blocks_taken,
+                             .resumes = sequence.lost_tokens > 0};
+  return plan_waiting(counts, room, blocks_promised, running_count(), kv_.block_size());
 }
 
 /// Tokens granted to a sequence that starts now; 0 and nothing changed when it must wait.
 std::int32_t Scheduler::start(Sequence& sequence, StepRoom room, std::int32_t blocks_promised) {
-  const std::int32_t block_size = pool_.block_size();
-  cache::PrefixMatch match;
-  if (options_.prefix_caching) match = pool_.match(sequence.tokens, /*salt=*/0);
-  const auto try_with = [&](std::int32_t hit_tokens, std::int32_t copies) {
-    const WaitingCounts counts{.wanted = sequence.wanted(),
-                               .hit_tokens = hit_tokens,
-                               .hit_blocks = static_cast<std::int32_t>(match.blocks.size()),
-                               .hit_idle = match.idle,
-                               .copies = copies,
-                               .resumes = sequence.lost_tokens > 0};
-    return plan_waiting(counts, room, blocks_promised, running_count(), block_size);
-  };
-  std::int32_t hit_tokens = static_cast<std::int32_t>(match.blocks.size()) * block_size;
-  // Logits need at least one computed token. When all are found, the last one is computed again in
-  // a copy of its block; when there is no room for a copy, its block is computed again.
-  const bool all_found = hit_tokens == sequence.wanted();
-  std::int32_t tokens = all_found ? try_with(--hit_tokens, 1) : try_with(hit_tokens, 0);
-  if (tokens == 0 && all_found) {
-    if (!pool_.held(match.blocks.back())) --match.idle;
-    match.blocks.pop_back();
-    hit_tokens = static_cast<std::int32_t>(match.blocks.size()) * block_size;
-    tokens = try_with(hit_tokens, 0);
+  const std::uint64_t salt = sequence.spec.salt;
+  cache::PrefixHit hit = kv_.find(sequence.tokens, salt);
+  std::int32_t tokens = try_start(sequence, hit, room, blocks_promised);
+  if (tokens == 0 && hit.partial != cache::kNoBlock) {
+    // No room for a copy: its block is computed again.
+    hit = kv_.find_whole(sequence.tokens, salt);
+    tokens = try_start(sequence, hit, room, blocks_promised);
   }
   if (tokens == 0) return 0;
   waiting_.pop_front();
   waiting_tokens_ -= sequence.wanted();
-  for (const BlockId block : match.blocks) sequence.blocks.adopt(block);
-  sequence.computed = hit_tokens;
-  sequence.published_blocks = hit_tokens / block_size;
+  sequence.blocks.adopt(hit, plan_.copies);
+  sequence.computed = hit.tokens;
   sequence.state = SequenceState::kRunning;
   running_.push_back(&sequence);
-  count_start(sequence, hit_tokens);
+  count_start(sequence, hit.tokens);
   grant(sequence, tokens);
   return tokens;
 }
@@ -94,9 +88,10 @@ std::int32_t Scheduler::start(Sequence& sequence, StepRoom room, std::int32_t bl
 void Scheduler::count_start(Sequence& sequence, std::int32_t hit_tokens) {
   if (!sequence.started) {
     sequence.started = true;
+    sequence.first_scheduled = now_;
     sequence.cached_tokens = std::min(hit_tokens, sequence.prompt_count);
     counters_.prompt_tokens += sequence.prompt_count;
-    if (options_.prefix_caching) {
+    if (kv_.options().prefix_caching) {
       counters_.prefix_queries += sequence.wanted();
       counters_.prefix_hits += hit_tokens;
     }

@@ -41,13 +41,9 @@ void Scheduler::commit_grant(const Grant& grant, SampledToken* sampled) {
     return;
   }
   sequence.computed += grant.tokens;
-  const std::int32_t full_blocks = sequence.computed / pool_.block_size();
-  if (options_.prefix_caching && full_blocks > sequence.published_blocks) {
-    const std::span<const TokenId> tokens(sequence.tokens);
-    sequence.blocks.publish(tokens.first(static_cast<std::size_t>(sequence.computed)),
-                            sequence.published_blocks, /*salt=*/0);
-    sequence.published_blocks = full_blocks;
-  }
+  const std::span<const TokenId> tokens(sequence.tokens);
+  sequence.blocks.publish(tokens.first(static_cast<std::size_t>(sequence.computed)),
+                          sequence.spec.salt);
   if (sampled != nullptr) append(sequence, *sampled);
 }
 
@@ -71,6 +67,7 @@ TokenEvent Scheduler::event_of(const Sequence& sequence) const {
   event.prompt_tokens = sequence.prompt_count;
   event.cached_tokens = sequence.cached_tokens;
   event.output_tokens = sequence.output_count();
+  event.first_scheduled = sequence.first_scheduled;
   return event;
 }
 

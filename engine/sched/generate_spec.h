@@ -13,12 +13,19 @@ namespace kantha::sched {
 
 /// Sampling of one request. Defaults are OpenAI's.
 struct SamplingParams {
-  float temperature = 1.0F;  ///< 0 … 2; below 1e-5 means greedy
-  float top_p = 1.0F;        ///< (0, 1]
-  std::int32_t top_k = 0;    ///< 0 = all
-  float min_p = 0.0F;        ///< [0, 1)
-  std::uint64_t seed = 0;    ///< always set: the client's, or entropy drawn at the door
+  float temperature = 1.0F;    ///< 0 … 2; below 1e-5 means greedy
+  float top_p = 1.0F;          ///< (0, 1]
+  std::int32_t top_k = 0;      ///< 0 = all
+  float min_p = 0.0F;          ///< [0, 1)
+  std::uint64_t seed = 0;      ///< always set: the client's, or entropy drawn at the door
   std::int32_t logprobs = -1;  ///< -1 none; n ≥ 0: the chosen token's and the n best
+};
+
+/// What a request's client waits for; decides its share of the engine (waiting_line.h).
+enum class SloClass : std::uint8_t {
+  kInteractive,  ///< a person reads along
+  kAgent,        ///< a program waits for the whole answer and comes back with more
+  kBatch,        ///< nobody waits: what is left over, but never nothing
 };
 
 /// One request, ready to run.
@@ -33,6 +40,17 @@ struct GenerateSpec {
   std::vector<TokenId> stop_token_ids = {};  ///< in addition to the model's end tokens
   bool ignore_eos = false;
   TimePoint arrived{};
+
+  /// Fair shares are between tenants; "" is one like any other.
+  std::string tenant = {};
+  SloClass slo = SloClass::kInteractive;
+  std::int32_t priority = 0;  ///< lower first, before everything else (as in vLLM)
+  /// Ends with FinishReason::kDeadline when it has not finished by then.
+  std::optional<TimePoint> deadline = {};
+  std::uint64_t salt = 0;  ///< requests of other salts never share cached blocks with this one
+  /// A parallel sample (n > 1): this request's prompt is that of the open request `fork_of`, which
+  /// was queued before it; its blocks are shared once they are computed.
+  std::optional<RequestId> fork_of = {};
 };
 
 }  // namespace kantha::sched

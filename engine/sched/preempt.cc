@@ -15,7 +15,6 @@ void Scheduler::preempt(std::size_t index) {
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
   sequence.lost_tokens = sequence.computed;
   sequence.computed = 0;
-  sequence.published_blocks = 0;
   sequence.blocks.clear();
   enqueue(sequence);
   ++counters_.preemptions;

@@ -84,8 +84,8 @@ std::int32_t plan_waiting(const WaitingCounts& waiting, StepRoom room, std::int3
                           std::int32_t running_count, std::int32_t block_size) {
   CHECK(waiting.hit_tokens < waiting.wanted, "something is left to compute");
   if (room.tokens <= 0) return 0;
-  const std::int32_t needed = blocks_for(waiting.wanted, block_size) - waiting.hit_blocks +
-                              waiting.hit_idle + waiting.copies;
+  const std::int32_t needed =
+      blocks_for(waiting.wanted, block_size) - waiting.hit_blocks + waiting.hit_taken;
   const std::int32_t headroom = (waiting.resumes ? 2 : 1) * running_count;
   if (std::int64_t{needed} + blocks_promised + headroom > room.blocks) return 0;
   return std::min(waiting.wanted - waiting.hit_tokens, room.tokens);

@@ -45,9 +45,8 @@ RunningPlan plan_running(std::span<const RunningCounts> running, StepRoom room,
 struct WaitingCounts {
   std::int32_t wanted = 0;
   std::int32_t hit_tokens = 0;  ///< need no computing; < wanted
-  std::int32_t hit_blocks = 0;  ///< hold them
-  std::int32_t hit_idle = 0;    ///< of hit_blocks, how many leave the free list when taken
-  std::int32_t copies = 0;      ///< hit blocks that the first write must copy
+  std::int32_t hit_blocks = 0;  ///< held after the hit was taken
+  std::int32_t hit_taken = 0;   ///< idle blocks that taking the hit takes
   bool resumes = false;         ///< was preempted before
 };
 

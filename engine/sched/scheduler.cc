@@ -5,13 +5,14 @@
 
 namespace kantha::sched {
 
-Scheduler::Scheduler(SchedulerOptions options, cache::BlockPool& pool)
-    : options_(std::move(options)), pool_(pool) {
+Scheduler::Scheduler(SchedulerOptions options, cache::KvCache& kv)
+    : options_(std::move(options)), kv_(kv) {
   CHECK(options_.context_max >= 2, "a prompt token and an output token");
   CHECK(options_.sequences_max >= 1 && options_.step_tokens_max >= 1);
 }
 
-const StepPlan& Scheduler::schedule() {
+const StepPlan& Scheduler::schedule(TimePoint now) {
+  now_ = now;
   plan_.grants.clear();
   plan_.copies.clear();
   bool preempted = false;
@@ -22,13 +23,13 @@ const StepPlan& Scheduler::schedule() {
       // The next write touches one block that exists already, if any.
       const bool copies =
           sequence->blocks.blocks_to_write(sequence->computed, sequence->computed + 1) > 0 &&
-          sequence->blocks.size() * pool_.block_size() > sequence->computed;
+          sequence->blocks.rows() * kv_.block_size() > sequence->computed;
       counts_.push_back({.computed = sequence->computed,
                          .wanted = sequence->wanted(),
-                         .blocks_held = sequence->blocks.size(),
+                         .blocks_held = sequence->blocks.rows(),
                          .copies = copies ? 1 : 0});
     }
-    running = plan_running(counts_, {options_.step_tokens_max, pool_.idle()}, pool_.block_size());
+    running = plan_running(counts_, {options_.step_tokens_max, kv_.idle()}, kv_.block_size());
     if (!running.victim) break;
     preempt(*running.victim);
     preempted = true;
@@ -37,7 +38,7 @@ const StepPlan& Scheduler::schedule() {
     if (running.tokens[i] > 0) grant(*running_[i], running.tokens[i]);
   }
   // Starting another one in a step that had to preempt would only preempt again.
-  if (!preempted) start_waiting({running.left.tokens, pool_.idle()}, running.blocks_promised);
+  if (!preempted) start_waiting({running.left.tokens, kv_.idle()}, running.blocks_promised);
   CHECK(!plan_.grants.empty() || sequences_.empty(), "a step moves somebody");
   return plan_;
 }
@@ -53,20 +54,20 @@ std::vector<AddressedEvent> Scheduler::take_events() { return std::exchange(even
 std::vector<RequestId> Scheduler::take_finished() { return std::exchange(finished_, {}); }
 
 Status Scheduler::check_integrity() const {
-  TRY_OK(pool_.check_integrity());
-  std::vector<std::int32_t> holds(static_cast<std::size_t>(pool_.total()), 0);
+  TRY_OK(kv_.check_integrity());
+  std::vector<std::int32_t> holds(static_cast<std::size_t>(kv_.total()), 0);
   for (const auto& [id, sequence] : sequences_) {
-    if (sequence->state == SequenceState::kWaiting && sequence->blocks.size() > 0) {
+    if (sequence->state == SequenceState::kWaiting && sequence->blocks.rows() > 0) {
       return internal_error("scheduler: a waiting request holds blocks");
     }
-    for (std::int32_t i = 0; i < sequence->blocks.size(); ++i) {
-      ++holds[static_cast<std::size_t>(sequence->blocks.block(i))];
+    for (std::int32_t i = 0; i < sequence->blocks.rows(); ++i) {
+      ++holds[static_cast<std::size_t>(sequence->blocks.block(0, i))];
     }
   }
-  for (BlockId block = 0; block < pool_.total(); ++block) {
-    if (holds[static_cast<std::size_t>(block)] != pool_.holders(block)) {
+  for (BlockId block = 0; block < kv_.total(); ++block) {
+    if (holds[static_cast<std::size_t>(block)] != kv_.pool().holders(block)) {
       return internal_error("scheduler: block " + std::to_string(block) + " has " +
-                            std::to_string(pool_.holders(block)) + " holders counted");
+                            std::to_string(kv_.pool().holders(block)) + " holders counted");
     }
   }
   if (running_.size() + waiting_.size() != sequences_.size()) {

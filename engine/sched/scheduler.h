@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/cache/block_pool.h"
+#include "engine/cache/kv_cache.h"
 #include "engine/sched/schedule_step.h"
 #include "engine/sched/sequence.h"
 
@@ -15,10 +15,9 @@
 namespace kantha::sched {
 
 struct SchedulerOptions {
-  std::int32_t context_max = 0;      ///< tokens of prompt + output
-  std::int32_t sequences_max = 0;    ///< running at once
-  std::int32_t step_tokens_max = 0;  ///< budget of one step
-  bool prefix_caching = true;
+  std::int32_t context_max = 0;          ///< tokens of prompt + output
+  std::int32_t sequences_max = 0;        ///< running at once
+  std::int32_t step_tokens_max = 0;      ///< budget of one step
   std::vector<TokenId> end_tokens = {};  ///< of the model
 };
 
@@ -44,7 +43,7 @@ struct SchedulerCounters {
   std::int64_t prefix_hits = 0;
   std::int64_t preemptions = 0;
   std::int64_t recomputed_tokens = 0;
-  std::int64_t finished[4] = {0, 0, 0, 0};  ///< by FinishReason
+  std::int64_t finished[kFinishReasonCount] = {};  ///< by FinishReason
 };
 
 /// An event and where it goes.
@@ -53,12 +52,12 @@ struct AddressedEvent {
   TokenEvent event;
 };
 
-/// Owns the sequences; the pool is given and outlives it. Everything runs on the engine thread:
+/// Owns the sequences; the cache is given and outlives it. Everything runs on the engine thread:
 ///   add, abort … → schedule → (device) → commit → take_events.
 /// Split by phase: admit.cc, scheduler.cc with schedule_step.cc, preempt.cc, commit.cc.
 class Scheduler {
  public:
-  Scheduler(SchedulerOptions options, cache::BlockPool& pool);
+  Scheduler(SchedulerOptions options, cache::KvCache& kv);
 
   /// Puts a checked request (gateway/admission.h) at the end of the waiting line. One whose resumed
   /// tokens are already complete ends at once.
@@ -69,7 +68,7 @@ class Scheduler {
 
   /// Plans one step: empty when there is nothing to do. May preempt and start sequences. The
   /// reference holds until the next call.
-  const StepPlan& schedule();
+  const StepPlan& schedule(TimePoint now);
   /// Takes the step's results: one SampledToken per grant that samples, in order.
   void commit(std::span<SampledToken> sampled);
 
@@ -91,6 +90,8 @@ class Scheduler {
   void enqueue(Sequence& sequence);
   void start_waiting(StepRoom room, std::int32_t blocks_promised);
   std::int32_t start(Sequence& sequence, StepRoom room, std::int32_t blocks_promised);
+  std::int32_t try_start(const Sequence& sequence, const cache::PrefixHit& hit, StepRoom room,
+                         std::int32_t blocks_promised) const;
   void count_start(Sequence& sequence, std::int32_t hit_tokens);
   void grant(Sequence& sequence, std::int32_t tokens);
   void preempt(std::size_t index);
@@ -100,12 +101,13 @@ class Scheduler {
   void finish(Sequence& sequence, FinishReason reason, TokenEvent event);
 
   SchedulerOptions options_;
-  cache::BlockPool& pool_;
+  cache::KvCache& kv_;
   std::unordered_map<RequestId, std::unique_ptr<Sequence>> sequences_;
   std::vector<Sequence*> running_;  ///< in order of their (last) start
   std::deque<Sequence*> waiting_;   ///< in order of arrival
   std::int64_t waiting_tokens_ = 0;
   std::uint64_t next_order_ = 0;
+  TimePoint now_{};  ///< of the step that is planned
   StepPlan plan_;
   std::vector<RunningCounts> counts_;
   std::vector<AddressedEvent> events_;

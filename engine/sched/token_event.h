@@ -1,22 +1,26 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/ids.h"
 
 /// What comes back from the engine thread.
 namespace kantha::sched {
 
 enum class FinishReason : std::uint8_t {
-  kStop,    ///< an end token or a stop token (its id is in the event, its text is not shown)
-  kLength,  ///< max_tokens or the window
-  kAbort,   ///< the client left or the door asked for it
-  kError,   ///< the engine failed this request; `error` says why
+  kStop,      ///< an end token or a stop token (its id is in the event, its text is not shown)
+  kLength,    ///< max_tokens or the window
+  kAbort,     ///< the client left or the door asked for it
+  kError,     ///< the engine failed this request; `error` says why
+  kDeadline,  ///< the request's own deadline passed
 };
+inline constexpr std::size_t kFinishReasonCount = 5;
 
 /// Log-probability of one candidate under the raw distribution (before temperature and top-p).
 struct TokenLogprob {
@@ -35,6 +39,7 @@ struct TokenEvent {
   std::int32_t prompt_tokens = 0;
   std::int32_t cached_tokens = 0;  ///< prompt tokens found in the prefix cache
   std::int32_t output_tokens = 0;  ///< including this one and resumed ones
+  TimePoint first_scheduled{};     ///< when it first left the waiting line
 };
 
 /// Receives the events of its requests. Called on the engine thread: it only enqueues and never

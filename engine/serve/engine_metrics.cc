@@ -100,7 +100,7 @@ void EngineMetrics::open_counters(const MetricLabels& labels) {
   mirror("vllm:prompt_tokens_recomputed_total", "Tokens computed again after a preemption",
          &EngineStats::recomputed_tokens_total);
   mirror("kantha_engine_steps_total", "Steps of the engine", &EngineStats::steps_total);
-  const char* reasons[] = {"stop", "length", "abort", "error"};
+  const char* reasons[sched::kFinishReasonCount] = {"stop", "length", "abort", "error", "deadline"};
   for (std::size_t i = 0; i < finished_.size(); ++i) {
     finished_[i] = &registry_.counter("vllm:request_success_total", "Requests ended, by reason",
                                       with(labels, "finished_reason", reasons[i]));

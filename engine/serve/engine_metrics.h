@@ -55,7 +55,7 @@ class EngineMetrics {
   MetricRegistry registry_;
   gateway::EngineStats stats_;  // what the gauges show, taken at each scrape
   std::vector<Mirror> mirrors_;
-  std::array<Counter*, 4> finished_{};  // by FinishReason
+  std::array<Counter*, sched::kFinishReasonCount> finished_{};  // by FinishReason
   Histogram* first_token_ = nullptr;
   Histogram* inter_token_ = nullptr;
   Histogram* latency_ = nullptr;

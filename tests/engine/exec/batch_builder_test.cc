@@ -14,7 +14,7 @@ std::vector<std::int32_t> list(std::span<const std::int32_t> values) {
 class BatchBuilderTest : public Test {
  protected:
   sched::Sequence& add(std::vector<TokenId> tokens, std::int32_t computed) {
-    sequences_.push_back(std::make_unique<sched::Sequence>(sched::GenerateSpec{}, nullptr, pool_));
+    sequences_.push_back(std::make_unique<sched::Sequence>(sched::GenerateSpec{}, nullptr, kv_));
     sched::Sequence& sequence = *sequences_.back();
     sequence.tokens = std::move(tokens);
     sequence.computed = computed;
@@ -23,7 +23,7 @@ class BatchBuilderTest : public Test {
     return sequence;
   }
 
-  cache::BlockPool pool_{16, 4};
+  cache::KvCache kv_{{.block_count = 16, .block_size = 4}};
   std::vector<std::unique_ptr<sched::Sequence>> sequences_;
   BatchBuilder builder_{4};
 };

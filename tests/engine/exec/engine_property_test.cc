@@ -83,7 +83,7 @@ void run_workload(std::uint64_t seed, Totals& totals) {
     if (between(random, 0, 7) == 0) bench.abort({1 + random() % id});
   }
   ASSERT_TRUE(bench.drain()) << "every request ends";
-  ASSERT_EQ(bench.loop().pool().active(), 0) << "every block comes back";
+  ASSERT_EQ(bench.loop().kv().active(), 0) << "every block comes back";
   EXPECT_FALSE(bench.recorder().after_finish());
   for (const auto& [id, spec] : specs) {
     const fake::Received together = bench.of({id});

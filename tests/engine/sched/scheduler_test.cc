@@ -17,13 +17,14 @@ class SchedulerTest : public testing::Test {
  protected:
   SchedulerTest() { set_log_level(LogLevel::kError); }
 
-  void make(std::int32_t blocks, SchedulerOptions options) {
-    pool_ = std::make_unique<cache::BlockPool>(blocks, 4);
-    scheduler_ = std::make_unique<Scheduler>(std::move(options), *pool_);
+  void make(std::int32_t blocks, SchedulerOptions options, bool prefix_caching = true) {
+    kv_ = std::make_unique<cache::KvCache>(cache::KvCacheOptions{
+        .block_count = blocks, .block_size = 4, .prefix_caching = prefix_caching});
+    scheduler_ = std::make_unique<Scheduler>(std::move(options), *kv_);
   }
   void TearDown() override {
     scheduler_->abort_all();
-    EXPECT_EQ(pool_->active(), 0);
+    EXPECT_EQ(kv_->active(), 0);
   }
   void add(std::uint64_t id, std::int32_t prompt, std::int32_t max_tokens) {
     GenerateSpec spec;
@@ -38,7 +39,7 @@ class SchedulerTest : public testing::Test {
   std::string step() {
     std::string text;
     std::vector<SampledToken> sampled;
-    for (const Grant& grant : scheduler_->schedule().grants) {
+    for (const Grant& grant : scheduler_->schedule({}).grants) {
       text += (text.empty() ? "" : " ") + std::to_string(grant.sequence->spec.id.value) + ":" +
               std::to_string(grant.tokens);
       if (grant.samples()) sampled.push_back({.token = 1});
@@ -49,7 +50,7 @@ class SchedulerTest : public testing::Test {
     return text;
   }
 
-  std::unique_ptr<cache::BlockPool> pool_;
+  std::unique_ptr<cache::KvCache> kv_;
   std::unique_ptr<Scheduler> scheduler_;
 };
 
@@ -88,14 +89,12 @@ TEST_F(SchedulerTest, NobodyOvertakesTheHeadOfTheLine) {
 }
 
 TEST_F(SchedulerTest, AVictimReturnsToItsPlaceAndNothingStartsInThatStep) {
-  SchedulerOptions no_cache = options(8, 64);
-  no_cache.prefix_caching = false;
-  make(6, no_cache);
+  make(6, options(8, 64), /*prefix_caching=*/false);
   add(1, 8, 16);
   add(2, 7, 16);
   EXPECT_EQ(step(), "1:8 2:7");  // 4 blocks
   for (int i = 0; i < 4; ++i) EXPECT_EQ(step(), "1:1 2:1");
-  EXPECT_EQ(pool_->idle(), 0);  // 12 and 11 tokens
+  EXPECT_EQ(kv_->idle(), 0);  // 12 and 11 tokens
   add(3, 1, 1);
   EXPECT_EQ(step(), "1:1") << "2 gave way and 3 has to wait";
   EXPECT_EQ(scheduler_->counters().preemptions, 1);
