@@ -33,7 +33,8 @@ EngineLoop::EngineLoop(std::unique_ptr<Forward> forward, EngineOptions options, 
            .block_size = options_.kv.block_size,
            .prefix_caching = options_.prefix_caching}),
       scheduler_(scheduler_options(options_), kv_),
-      builder_(options_.kv.block_size) {
+      builder_(options_.kv.block_size),
+      budget_(options_.step_tokens_max, options_.itl_target) {
   CHECK(options_.step_tokens_max <= forward_->rows_max(), "a step's rows fit the forward");
   CHECK(options_.sequences_max <= forward_->logit_rows_max(), "a step's logits fit the forward");
   CHECK(options_.requests_queued_max >= 1 && options_.prompt_tokens_queued_max >= 1);
@@ -66,7 +67,8 @@ void EngineLoop::accept(gateway::Inbox::Delivery delivery) {
 }
 
 void EngineLoop::step() {
-  const sched::StepPlan& plan = scheduler_.schedule(clock_.now());
+  step_tokens_ = budget_.tokens(scheduler_.load());
+  const sched::StepPlan& plan = scheduler_.schedule(clock_.now(), step_tokens_);
   if (plan.grants.empty()) return;
   const TimePoint begin = clock_.now();
   for (const cache::BlockCopy& copy : plan.copies) forward_->copy_block(copy.from, copy.to);
@@ -77,7 +79,7 @@ void EngineLoop::step() {
   sample(plan);
   scheduler_.commit(sampled_);
   ++steps_;
-  measure(begin, static_cast<std::int64_t>(batch.token_ids.size()));
+  measure(begin, plan.shape);
 #ifndef NDEBUG
   const Status whole = scheduler_.check_integrity();
   CHECK(whole.ok(), whole.error().message.c_str());
@@ -98,11 +100,12 @@ void EngineLoop::sample(const sched::StepPlan& plan) {
 }
 
 /// Keeps the rate of computed tokens as a moving average over about the last 16 steps.
-void EngineLoop::measure(TimePoint begin, std::int64_t rows) {
+void EngineLoop::measure(TimePoint begin, const sched::StepShape& shape) {
   last_step_ = clock_.now();
+  budget_.observe(shape, last_step_ - begin);
   const double seconds = std::chrono::duration<double>(last_step_ - begin).count();
   if (seconds <= 0) return;
-  const double rate = static_cast<double>(rows) / seconds;
+  const double rate = shape.rows / seconds;
   tokens_per_second_ += (rate - tokens_per_second_) / (tokens_per_second_ == 0 ? 1 : 16);
 }
 
@@ -135,6 +138,11 @@ gateway::EngineStats EngineLoop::stats() const {
     stats.finished_total[i] = counters.finished[i];
   stats.steps_total = steps_;
   stats.last_step = last_step_;
+  const sched::StepLoad load = scheduler_.load();
+  stats.step_tokens_budget = step_tokens_;
+  stats.prefill_tokens_per_second = budget_.prefill_tokens_per_second();
+  stats.decode_step_seconds =
+      std::chrono::duration<double>(budget_.decode_step(load.decodes, load.decode_context)).count();
   return stats;
 }
 

@@ -12,6 +12,7 @@
 #include "engine/gateway/inbox.h"
 #include "engine/gateway/outbox.h"
 #include "engine/sched/scheduler.h"
+#include "engine/sched/step_budget.h"
 
 /// What the engine thread does, without the thread.
 namespace kantha::exec {
@@ -44,7 +45,7 @@ class EngineLoop {
   void accept(gateway::Inbox::Delivery delivery);
   void step();
   void sample(const sched::StepPlan& plan);
-  void measure(TimePoint begin, std::int64_t rows);
+  void measure(TimePoint begin, const sched::StepShape& shape);
   void report();
   gateway::EngineStats stats() const;
 
@@ -55,10 +56,12 @@ class EngineLoop {
   cache::KvCache kv_;
   sched::Scheduler scheduler_;
   BatchBuilder builder_;
+  sched::StepBudget budget_;
   Sampler sampler_;
   gateway::Outbox outbox_;
   std::vector<float> logits_;  ///< [sequences_max, vocabulary]
   std::vector<sched::SampledToken> sampled_;
+  std::int32_t step_tokens_ = 0;  ///< budget of the last step
   std::int64_t steps_ = 0;
   TimePoint last_step_{};
   double tokens_per_second_ = 0;

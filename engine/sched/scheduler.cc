@@ -11,10 +11,28 @@ Scheduler::Scheduler(SchedulerOptions options, cache::KvCache& kv)
   CHECK(options_.sequences_max >= 1 && options_.step_tokens_max >= 1);
 }
 
-const StepPlan& Scheduler::schedule(TimePoint now) {
+StepLoad Scheduler::load() const {
+  StepLoad load;
+  std::int64_t before = 0;
+  for (const Sequence* sequence : running_) {
+    if (sequence->wanted() - sequence->computed == 1) {
+      ++load.decodes;
+      load.decode_context += sequence->wanted();
+    } else {
+      before += sequence->computed;
+    }
+  }
+  const std::int64_t prefills = running_count() - load.decodes;
+  if (prefills > 0) load.prefill_context = static_cast<std::int32_t>(before / prefills);
+  return load;
+}
+
+const StepPlan& Scheduler::schedule(TimePoint now, std::int32_t tokens) {
+  CHECK(tokens >= 1 && tokens <= options_.step_tokens_max, "a budget fits the device");
   now_ = now;
   plan_.grants.clear();
   plan_.copies.clear();
+  plan_.shape = {};
   bool preempted = false;
   RunningPlan running;
   while (true) {
@@ -29,7 +47,7 @@ const StepPlan& Scheduler::schedule(TimePoint now) {
                          .blocks_held = sequence->blocks.rows(),
                          .copies = copies ? 1 : 0});
     }
-    running = plan_running(counts_, {options_.step_tokens_max, kv_.idle()}, kv_.block_size());
+    running = plan_running(counts_, {tokens, kv_.idle()}, kv_.block_size());
     if (!running.victim) break;
     preempt(*running.victim);
     preempted = true;
@@ -47,6 +65,10 @@ void Scheduler::grant(Sequence& sequence, std::int32_t tokens) {
   const std::int32_t end = sequence.computed + tokens;
   CHECK(sequence.blocks.prepare_write(sequence.computed, end, plan_.copies), "the plan fits");
   plan_.grants.push_back({.sequence = &sequence, .tokens = tokens});
+  plan_.shape.rows += tokens;
+  plan_.shape.decodes += sequence.wanted() - sequence.computed == 1 ? 1 : 0;
+  plan_.shape.context_tokens +=
+      std::int64_t{tokens} * sequence.computed + std::int64_t{tokens} * (tokens + 1) / 2;
 }
 
 std::vector<AddressedEvent> Scheduler::take_events() { return std::exchange(events_, {}); }

@@ -10,6 +10,7 @@
 #include "engine/cache/kv_cache.h"
 #include "engine/sched/schedule_step.h"
 #include "engine/sched/sequence.h"
+#include "engine/sched/step_budget.h"
 
 /// Decides which tokens the next step computes, and what the results mean.
 namespace kantha::sched {
@@ -17,7 +18,7 @@ namespace kantha::sched {
 struct SchedulerOptions {
   std::int32_t context_max = 0;          ///< tokens of prompt + output
   std::int32_t sequences_max = 0;        ///< running at once
-  std::int32_t step_tokens_max = 0;      ///< budget of one step
+  std::int32_t step_tokens_max = 0;      ///< that fit into one step
   std::vector<TokenId> end_tokens = {};  ///< of the model
 };
 
@@ -33,6 +34,7 @@ struct Grant {
 struct StepPlan {
   std::vector<Grant> grants;
   std::vector<cache::BlockCopy> copies;
+  StepShape shape;
 };
 
 /// Only rise; meanings as in gateway::EngineStats.
@@ -66,9 +68,12 @@ class Scheduler {
   void abort(RequestId id);
   void abort_all();
 
-  /// Plans one step: empty when there is nothing to do. May preempt and start sequences. The
-  /// reference holds until the next call.
-  const StepPlan& schedule(TimePoint now);
+  /// What the next step is about, for its budget.
+  StepLoad load() const;
+  /// Plans one step of at most `tokens` tokens, at least 1: empty when there is nothing to do. May
+  /// preempt and start sequences. The reference holds until the next call.
+  const StepPlan& schedule(TimePoint now, std::int32_t tokens);
+  const StepPlan& schedule(TimePoint now) { return schedule(now, options_.step_tokens_max); }
   /// Takes the step's results: one SampledToken per grant that samples, in order.
   void commit(std::span<SampledToken> sampled);
 

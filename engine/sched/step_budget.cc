@@ -1,0 +1,62 @@
+#include "engine/sched/step_budget.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace kantha::sched {
+namespace {
+
+constexpr std::int32_t kPromptRowsMin = 8;
+constexpr double kStretch = 1.75;
+constexpr std::int64_t kLongContext = 1024;
+
+/// Largest n ≥ 0 with n · row + context token · (1 + … + n, each after `before`) ≤ `seconds`.
+double rows_within(double seconds, const StepCost& cost, std::int32_t before) {
+  if (seconds <= 0) return 0;
+  const double square = cost.per_context_token() / 2;
+  const double linear = cost.per_row() + cost.per_context_token() * before + square;
+  if (linear <= 0) return HUGE_VAL;
+  // Written so that a square of 0 is no special case.
+  return 2 * seconds / (linear + std::sqrt(linear * linear + 4 * square * seconds));
+}
+
+}  // namespace
+
+StepBudget::StepBudget(std::int32_t rows_max, Duration itl_target)
+    : rows_max_(rows_max), target_seconds_(std::chrono::duration<double>(itl_target).count()) {
+  CHECK(rows_max >= 1 && itl_target >= Duration::zero());
+}
+
+void StepBudget::observe(const StepShape& shape, Duration took) {
+  cost_.observe(shape, std::chrono::duration<double>(took).count());
+}
+
+std::int32_t StepBudget::tokens(const StepLoad& load) const {
+  if (load.decodes == 0) return rows_max_;
+  double prompt_rows = rows_max_ / 4 - load.decodes;
+  if (cost_.measured()) {
+    const double alone = cost_.estimate(
+        {.rows = load.decodes, .decodes = load.decodes, .context_tokens = load.decode_context});
+    const double target = target_seconds_ > 0 ? target_seconds_ : kStretch * alone;
+    prompt_rows = rows_within(target - alone, cost_, load.prefill_context);
+  }
+  prompt_rows = std::clamp<double>(prompt_rows, kPromptRowsMin, rows_max_ + kPromptRowsMin);
+  return std::min(rows_max_, load.decodes + static_cast<std::int32_t>(prompt_rows));
+}
+
+Duration StepBudget::decode_step(std::int32_t decodes, std::int64_t context) const {
+  if (!cost_.measured()) return Duration::zero();
+  const double seconds =
+      cost_.estimate({.rows = decodes, .decodes = decodes, .context_tokens = context});
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+}
+
+double StepBudget::prefill_tokens_per_second() const {
+  const double seconds =
+      cost_.estimate({.rows = rows_max_, .context_tokens = rows_max_ * kLongContext});
+  return cost_.measured() && seconds > 0 ? rows_max_ / seconds : 0;
+}
+
+}  // namespace kantha::sched

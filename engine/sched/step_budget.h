@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+#include "engine/sched/step_cost.h"
+
+/// How many tokens the next step may compute, from what steps cost here.
+namespace kantha::sched {
+
+/// What the next step has to do.
+struct StepLoad {
+  std::int32_t decodes = 0;          ///< streams that wait for their next token
+  std::int64_t decode_context = 0;   ///< positions that they attend to, all together
+  std::int32_t prefill_context = 0;  ///< tokens before the next prompt token, about
+};
+
+/// A step may last until the streams that decode have waited for the ITL target. Without a target
+/// it is 1.75 times a step that only decodes: a prompt beside them at most doubles their pauses.
+/// Where nobody decodes nobody waits, and a step takes as many tokens as it can. Pure arithmetic;
+/// one thread.
+class StepBudget {
+ public:
+  /// `rows_max` tokens fit into a step; `itl_target` zero: 1.75 decode steps.
+  StepBudget(std::int32_t rows_max, Duration itl_target);
+
+  void observe(const StepShape& shape, Duration took);
+
+  /// Rows of the next step, decodes included, ≤ rows_max. Every decode has its row, and prompts get
+  /// at least 8, whatever the target: they must move. Before anything is measured, rows_max / 4.
+  std::int32_t tokens(const StepLoad& load) const;
+
+  /// Estimate of a step with these decodes only; zero = not known yet. `context`: the positions
+  /// that they attend to, all together.
+  Duration decode_step(std::int32_t decodes, std::int64_t context) const;
+  /// Rate of full steps at the 1,024th token of a prompt; 0 = not known yet.
+  double prefill_tokens_per_second() const;
+
+ private:
+  std::int32_t rows_max_;
+  double target_seconds_;
+  StepCost cost_;
+};
+
+}  // namespace kantha::sched
