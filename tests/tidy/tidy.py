@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "engine/ops": BASE,
     "engine/sched": BASE + ["engine/cache"],
     "engine/gateway": BASE + ["engine/sched"],
+    "engine/sim": BASE + ["engine/sched", "engine/cache", "engine/gateway"],
     "engine/model": BASE + ["engine/ops", "engine/text/vocabulary.h"],
     "engine/exec": BASE + ["engine/model", "engine/ops", "engine/sched", "engine/cache",
                            "engine/gateway"],
@@ -34,7 +35,7 @@ MAY_INCLUDE = {
     "operator/runtime": BASE + ["operator/kube"],
     "operator/serving": BASE + ["operator/kube", "operator/runtime", "noded/api"],
     "operator/local": BASE + ["operator/serving", "noded/api"],
-    "cli": BASE + ["operator/serving", "operator/local", "noded/api"],
+    "cli": BASE + ["operator/serving", "operator/local", "noded/api", "engine/sim"],
 }
 OUR_ROOTS = ("base/", "engine/", "noded/", "operator/", "cli/", "tests/", "bench/")
 

@@ -1,0 +1,202 @@
+#include "engine/sim/continuous_run.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "engine/sim/prompt_text.h"
+
+namespace kantha::sim {
+namespace {
+
+/// The engine may wait a while for somebody's prefix, but not for ever.
+constexpr std::int64_t kEmptyTurnsMax = 100'000;
+
+sched::SchedulerOptions scheduler_options(const RunOptions& options) {
+  return {.context_max = options.context_max,
+          .sequences_max = options.sequences_max,
+          .step_tokens_max = options.step_tokens_max};
+}
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+Outcome outcome_of(sched::FinishReason reason) {
+  switch (reason) {
+    case sched::FinishReason::kDeadline: return Outcome::kDeadline;
+    case sched::FinishReason::kStop:
+    case sched::FinishReason::kLength: return Outcome::kDone;
+    case sched::FinishReason::kAbort:
+    case sched::FinishReason::kError: break;
+  }
+  CHECK(false, "nobody aborts and no step fails here");
+}
+
+}  // namespace
+
+ContinuousRun::ContinuousRun(const Workload& workload, const RunOptions& options)
+    : workload_(workload),
+      options_(options),
+      kv_({.block_count = options.block_count,
+           .block_size = options.block_size,
+           .prefix_caching = options.prefix_caching}),
+      scheduler_(scheduler_options(options), kv_),
+      door_(options),
+      line_(workload) {
+  trace_.requests.resize(workload.arrivals.size());
+}
+
+Result<Trace> ContinuousRun::run() {
+  while (true) {
+    accept();
+    if (scheduler_.empty()) {
+      const auto next = line_.next();
+      if (!next) break;
+      now_ = std::max(now_, next->at);
+      continue;
+    }
+    TRY_OK(step());
+  }
+  return finish();
+}
+
+void ContinuousRun::accept() {
+  while (const auto due = line_.take(now_)) {
+    RequestRecord& record = trace_.requests[static_cast<std::size_t>(due->index)];
+    record.queued = due->at;
+    const Arrival& arrival = workload_.arrivals[static_cast<std::size_t>(due->index)];
+    const Outcome outcome =
+        door_.check(arrival, scheduler_.waiting_count(), scheduler_.waiting_tokens());
+    if (outcome == Outcome::kDone) {
+      queue(due->index);
+    } else {
+      end_request(due->index, outcome, due->at);  // the door answers at once
+    }
+  }
+}
+
+void ContinuousRun::queue(std::int32_t index) {
+  const Arrival& arrival = workload_.arrivals[static_cast<std::size_t>(index)];
+  sched::GenerateSpec spec;
+  spec.id = {static_cast<std::uint64_t>(index)};
+  spec.max_tokens = arrival.output_tokens;
+  spec.ignore_eos = true;
+  spec.arrived = trace_.requests[static_cast<std::size_t>(index)].queued;
+  spec.tenant = workload_.tenants[static_cast<std::size_t>(arrival.tenant)];
+  spec.slo = arrival.slo;
+  spec.priority = arrival.priority;
+  if (arrival.timeout > Duration::zero()) spec.deadline = spec.arrived + arrival.timeout;
+  spec.prompt.reserve(static_cast<std::size_t>(arrival.prompt_tokens));
+  for (std::int32_t at = 0; at < arrival.prompt_tokens; ++at) {
+    spec.prompt.push_back(token_at(options_.seed, arrival, index, at));
+  }
+  scheduler_.add(std::move(spec), nullptr);
+}
+
+Status ContinuousRun::step() {
+  const sched::StepPlan& plan = scheduler_.schedule(now_);
+  if (plan.grants.empty()) {
+    take_events();  // a deadline may have passed
+    if (++empty_turns_ > kEmptyTurnsMax) {
+      return internal_error("the scheduler made no progress in " + std::to_string(kEmptyTurnsMax) +
+                            " turns; running " + std::to_string(scheduler_.running_count()) +
+                            ", waiting " + std::to_string(scheduler_.waiting_count()));
+    }
+    if (!scheduler_.empty()) now_ += options_.cost.step({});
+    return ok_status();
+  }
+  empty_turns_ = 0;
+  const StepWork work = work_of(plan);
+  const Duration cost = options_.cost.step(work);
+  if (options_.keep_steps) {
+    trace_.steps.push_back({.begin = now_,
+                            .cost = cost,
+                            .rows = static_cast<std::int32_t>(work.rows),
+                            .output_rows = static_cast<std::int32_t>(work.output_rows),
+                            .running = scheduler_.running_count(),
+                            .waiting = scheduler_.waiting_count(),
+                            .blocks_active = kv_.active()});
+  }
+  now_ += cost;
+  trace_.busy += cost;
+  trace_.rows += work.rows;
+  ++trace_.step_count;
+  sample(plan);
+  scheduler_.commit(sampled_);
+  take_events();
+  note_usage(cost);
+  if (options_.check_integrity) TRY_OK(scheduler_.check_integrity());
+  return ok_status();
+}
+
+StepWork ContinuousRun::work_of(const sched::StepPlan& plan) {
+  StepWork work;
+  for (const sched::Grant& grant : plan.grants) {
+    const std::int64_t rows = grant.tokens;
+    work.rows += rows;
+    work.output_rows += grant.samples() ? 1 : 0;
+    // Row i of a grant reads what is computed, the rows before it, and itself.
+    work.context_tokens += rows * grant.sequence->computed + rows * (rows + 1) / 2;
+  }
+  return work;
+}
+
+void ContinuousRun::sample(const sched::StepPlan& plan) {
+  sampled_.clear();
+  for (const sched::Grant& grant : plan.grants) {
+    if (!grant.samples()) continue;
+    const auto index = static_cast<std::int32_t>(grant.sequence->spec.id.value);
+    const Arrival& arrival = workload_.arrivals[static_cast<std::size_t>(index)];
+    sampled_.push_back(
+        {.token = token_at(options_.seed, arrival, index, grant.sequence->wanted())});
+  }
+}
+
+void ContinuousRun::take_events() {
+  for (const sched::AddressedEvent& addressed : scheduler_.take_events()) {
+    const sched::TokenEvent& event = addressed.event;
+    const auto index = static_cast<std::int32_t>(event.id.value);
+    if (event.token) {
+      trace_.requests[static_cast<std::size_t>(index)].started = event.first_scheduled;
+      note_token(index);
+    }
+    if (event.finish) end_request(index, outcome_of(*event.finish), now_);
+  }
+  scheduler_.take_finished();
+}
+
+void ContinuousRun::note_token(std::int32_t index) {
+  RequestRecord& record = trace_.requests[static_cast<std::size_t>(index)];
+  if (record.output_tokens++ == 0) {
+    record.first_token = now_;
+  } else {
+    trace_.itl.add(seconds(now_ - record.last_token));
+  }
+  record.last_token = now_;
+  if (options_.on_token) options_.on_token(index, now_);
+}
+
+void ContinuousRun::note_usage(Duration cost) {
+  const cache::KvUsage usage = kv_.usage();
+  if (usage.tokens_reserved == 0) return;
+  const auto used = static_cast<double>(usage.tokens_used);
+  trace_.waste.add(1 - used / static_cast<double>(usage.tokens_reserved), seconds(cost));
+}
+
+void ContinuousRun::end_request(std::int32_t index, Outcome outcome, TimePoint at) {
+  RequestRecord& record = trace_.requests[static_cast<std::size_t>(index)];
+  record.outcome = outcome;
+  record.end = at;
+  line_.ended(index, at);
+}
+
+Trace ContinuousRun::finish() {
+  const sched::SchedulerCounters& counters = scheduler_.counters();
+  trace_.finished = now_;
+  trace_.recomputed_rows = counters.recomputed_tokens;
+  trace_.preemptions = counters.preemptions;
+  trace_.prefix_queries = counters.prefix_queries;
+  trace_.prefix_hits = counters.prefix_hits;
+  return std::move(trace_);
+}
+
+}  // namespace kantha::sim
