@@ -112,7 +112,9 @@ std::string report_table(const std::vector<std::string>& names,
     }
     out += line + "\n";
   }
-  if (!steady) out += "* not in steady state: L and λW differ by more than 5 %\n";
+  if (!steady)
+    out +=
+        "* not in steady state (L and λW differ by more than 5 %): overload, or too few requests\n";
   return out;
 }
 
