@@ -48,14 +48,19 @@ bool EngineLoop::turn(Duration patience) {
   gateway::Inbox::Delivery delivery =
       inbox_.receive(scheduler_.empty() ? patience : Duration::zero());
   const bool closed = delivery.closed;
+  times_ = {};
+  LapTimer timer(clock_);
   accept(std::move(delivery));
+  times_.accept = timer.lap();
   if (closed) {
     scheduler_.abort_all();
   } else {
-    step();
+    step(timer);
   }
   report();
   outbox_.flush();
+  times_.report = timer.lap();
+  if (times_.forward > Duration::zero()) step_total_ += times_.own() + times_.forward;
   return !closed;
 }
 
@@ -66,20 +71,26 @@ void EngineLoop::accept(gateway::Inbox::Delivery delivery) {
   for (const RequestId id : delivery.aborts) scheduler_.abort(id);
 }
 
-void EngineLoop::step() {
+void EngineLoop::step(LapTimer& timer) {
   step_tokens_ = budget_.tokens(scheduler_.load());
-  const sched::StepPlan& plan = scheduler_.schedule(clock_.now(), step_tokens_);
+  const sched::StepPlan& plan = scheduler_.schedule(timer.last(), step_tokens_);
+  times_.schedule = timer.lap();
   if (plan.grants.empty()) return;
-  const TimePoint begin = clock_.now();
-  for (const cache::BlockCopy& copy : plan.copies) forward_->copy_block(copy.from, copy.to);
   const Batch batch = builder_.build(plan);
+  times_.build = timer.lap();
+  for (const cache::BlockCopy& copy : plan.copies) forward_->copy_block(copy.from, copy.to);
   const auto vocabulary = static_cast<std::size_t>(forward_->vocabulary_size());
   logits_.resize(std::max(logits_.size(), batch.logit_rows.size() * vocabulary));
   forward_->run(batch, std::span(logits_).first(batch.logit_rows.size() * vocabulary));
+  times_.forward = timer.lap();
+  forward_total_ += times_.forward;
   sample(plan);
+  times_.sample = timer.lap();
   scheduler_.commit(sampled_);
+  times_.commit = timer.lap();
+  last_step_ = timer.last();
   ++steps_;
-  measure(begin, plan.shape);
+  measure(plan.shape);
 #ifndef NDEBUG
   const Status whole = scheduler_.check_integrity();
   CHECK(whole.ok(), whole.error().message.c_str());
@@ -100,10 +111,10 @@ void EngineLoop::sample(const sched::StepPlan& plan) {
 }
 
 /// Keeps the rate of computed tokens as a moving average over about the last 16 steps.
-void EngineLoop::measure(TimePoint begin, const sched::StepShape& shape) {
-  last_step_ = clock_.now();
-  budget_.observe(shape, last_step_ - begin);
-  const double seconds = std::chrono::duration<double>(last_step_ - begin).count();
+void EngineLoop::measure(const sched::StepShape& shape) {
+  const Duration time = times_.forward + times_.own();
+  budget_.observe(shape, time);
+  const double seconds = std::chrono::duration<double>(time).count();
   if (seconds <= 0) return;
   const double rate = shape.rows / seconds;
   tokens_per_second_ += (rate - tokens_per_second_) / (tokens_per_second_ == 0 ? 1 : 16);
@@ -143,6 +154,8 @@ gateway::EngineStats EngineLoop::stats() const {
   stats.prefill_tokens_per_second = budget_.prefill_tokens_per_second();
   stats.decode_step_seconds =
       std::chrono::duration<double>(budget_.decode_step(load.decodes, load.decode_context)).count();
+  stats.step_seconds_total = std::chrono::duration<double>(step_total_).count();
+  stats.forward_seconds_total = std::chrono::duration<double>(forward_total_).count();
   return stats;
 }
 

@@ -8,6 +8,7 @@
 #include "engine/exec/batch_builder.h"
 #include "engine/exec/engine_thread.h"
 #include "engine/exec/forward.h"
+#include "engine/exec/lap_timer.h"
 #include "engine/exec/sampler.h"
 #include "engine/gateway/inbox.h"
 #include "engine/gateway/outbox.h"
@@ -19,6 +20,20 @@ namespace kantha::exec {
 
 /// The limits that follow from the options; what the door checks requests against.
 gateway::EngineLimits limits_of(const EngineOptions& options, std::int32_t vocabulary_size);
+
+/// Where the time of one turn went; without the wait for input. Everything but `forward` is the
+/// engine thread's own cost.
+struct TurnTimes {
+  Duration accept{};    ///< requests and aborts into the scheduler
+  Duration schedule{};  ///< the step's plan
+  Duration build{};     ///< the batch's arrays
+  Duration forward{};   ///< block copies and the forward pass
+  Duration sample{};
+  Duration commit{};
+  Duration report{};  ///< numbers published, events sent
+
+  Duration own() const { return accept + schedule + build + sample + commit + report; }
+};
 
 /// Owns sched, cache and exec; takes from the inbox, sends to sinks. All methods on one thread.
 ///
@@ -40,12 +55,14 @@ class EngineLoop {
   bool idle() const { return scheduler_.empty(); }
   const sched::Scheduler& scheduler() const { return scheduler_; }
   const cache::KvCache& kv() const { return kv_; }
+  /// Of the last turn.
+  const TurnTimes& times() const { return times_; }
 
  private:
   void accept(gateway::Inbox::Delivery delivery);
-  void step();
+  void step(LapTimer& timer);
   void sample(const sched::StepPlan& plan);
-  void measure(TimePoint begin, const sched::StepShape& shape);
+  void measure(const sched::StepShape& shape);
   void report();
   gateway::EngineStats stats() const;
 
@@ -62,7 +79,10 @@ class EngineLoop {
   std::vector<float> logits_;  ///< [sequences_max, vocabulary]
   std::vector<sched::SampledToken> sampled_;
   std::int32_t step_tokens_ = 0;  ///< budget of the last step
+  TurnTimes times_;
   std::int64_t steps_ = 0;
+  Duration step_total_{};  ///< of turns with a step
+  Duration forward_total_{};
   TimePoint last_step_{};
   double tokens_per_second_ = 0;
 };

@@ -21,9 +21,11 @@ EngineOptions checked(EngineOptions options) {
 
 struct EngineThread::Body {
   Body(std::unique_ptr<Forward> forward, EngineOptions options, const Clock& clock)
-      : inbox(limits_of(checked(options), forward->vocabulary_size())),
+      : clock(clock),
+        inbox(limits_of(checked(options), forward->vocabulary_size())),
         loop(std::move(forward), std::move(options), clock, inbox) {}
 
+  const Clock& clock;
   gateway::Inbox inbox;
   EngineLoop loop;
   std::thread thread;
@@ -61,7 +63,7 @@ Status EngineThread::precheck(std::int64_t prompt_tokens) const {
 }
 
 Status EngineThread::submit(sched::GenerateSpec spec, std::shared_ptr<sched::EventSink> sink) {
-  return body_->inbox.submit(std::move(spec), std::move(sink));
+  return body_->inbox.submit(std::move(spec), std::move(sink), body_->clock.now());
 }
 
 void EngineThread::abort(RequestId id) { body_->inbox.abort(id); }

@@ -30,8 +30,14 @@ struct EngineStats {
   std::int64_t recomputed_tokens_total = 0;
   std::int64_t finished_total[sched::kFinishReasonCount] = {};  ///< by FinishReason
   std::int64_t steps_total = 0;
-  /// Monotonic time of the last finished step; with work pending, an old one means a stall.
+  /// Monotonic time of the last finished step. With work pending, an old one means a stall if
+  /// `busy_since` is old too: after idle hours the last step is hours ago.
   TimePoint last_step{};
+  TimePoint busy_since{};  ///< since when some request has been open; zero: none is
+  /// Time in steps, waits for input excluded; the forward pass is a part of it, the rest is the
+  /// engine thread's own. Without the step that is running.
+  double step_seconds_total = 0;
+  double forward_seconds_total = 0;
 
   /// KV storage that running requests have reserved, in tokens, and how much of it is filled.
   std::int64_t kv_tokens_reserved = 0;

@@ -28,7 +28,8 @@ Status Inbox::precheck(std::int64_t prompt_tokens) const {
   return check_queue(limits_, queue(), prompt_tokens);
 }
 
-Status Inbox::submit(sched::GenerateSpec spec, std::shared_ptr<sched::EventSink> sink) {
+Status Inbox::submit(sched::GenerateSpec spec, std::shared_ptr<sched::EventSink> sink,
+                     TimePoint now) {
   CHECK(sink != nullptr, "events need a receiver");
   TRY_OK(check_spec(limits_, spec));
   const std::int64_t tokens = tokens_of(spec);
@@ -40,6 +41,7 @@ Status Inbox::submit(sched::GenerateSpec spec, std::shared_ptr<sched::EventSink>
                    .message = "request " + std::to_string(spec.id.value) + " is open already"};
     }
     TRY_OK(check_queue(limits_, queue(), tokens));
+    if (open_.empty()) busy_since_ = now;
     open_.emplace(spec.id, false);
     requests_.push_back({std::move(spec), std::move(sink)});
     request_tokens_ += tokens;
@@ -72,6 +74,7 @@ EngineStats Inbox::stats() const {
   EngineStats stats = stats_;
   stats.requests_waiting += static_cast<std::int32_t>(requests_.size());
   stats.waiting_tokens += request_tokens_;
+  if (!open_.empty()) stats.busy_since = busy_since_;
   return stats;
 }
 

@@ -49,7 +49,9 @@ class Inbox {
   const EngineLimits& limits() const { return limits_; }
   /// As in EnginePort. kUnavailable when closed; kAlreadyExists for an id that is open.
   Status precheck(std::int64_t prompt_tokens) const;
-  Status submit(sched::GenerateSpec spec, std::shared_ptr<sched::EventSink> sink);
+  /// `now` is when: EngineStats::busy_since may become it.
+  Status submit(sched::GenerateSpec spec, std::shared_ptr<sched::EventSink> sink,
+                TimePoint now = {});
   void abort(RequestId id);
   EngineStats stats() const;
   /// Refuses what comes from now on and wakes the consumer.
@@ -70,6 +72,7 @@ class Inbox {
   std::int64_t request_tokens_ = 0;  ///< of requests_
   std::vector<RequestId> aborts_;
   std::unordered_map<RequestId, bool> open_;  ///< not finished → abort asked for
+  TimePoint busy_since_{};                    ///< when open_ last ceased to be empty
   bool closed_ = false;
   EngineStats stats_;  ///< of the engine, including what was received since its last report
   double tokens_per_second_ = 0;

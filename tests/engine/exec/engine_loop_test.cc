@@ -211,6 +211,44 @@ TEST(EngineLoop, ClosingEndsEveryRequestWithAbort) {
   EXPECT_EQ(bench.submit(greedy(5, {1}, 1)).error().code, Code::kUnavailable);
 }
 
+/// Moves on by 1 ms at every look, so that laps can be counted.
+class TickingClock final : public Clock {
+ public:
+  TimePoint now() const override { return now_ += std::chrono::milliseconds(1); }
+  WallTime wall_now() const override { return {}; }
+
+ private:
+  mutable TimePoint now_{};
+};
+
+TEST(EngineLoop, EveryPartOfATurnIsTimedAndStepsAddUp) {
+  const TickingClock clock;
+  const EngineOptions options = small_options(32, 4);
+  gateway::Inbox inbox(limits_of(options, kVocabulary));
+  EngineLoop loop(std::make_unique<fake::FakeForward>(
+                      fake::FakeForwardOptions{.kv = options.kv, .vocabulary = kVocabulary}),
+                  options, clock, inbox);
+  loop.turn(Duration::zero());
+  EXPECT_EQ(loop.times().forward, Duration::zero());
+  EXPECT_EQ(inbox.stats().step_seconds_total, 0) << "a turn without a step is none";
+  const auto recorder = std::make_shared<fake::EventRecorder>();
+  sched::GenerateSpec spec = greedy(1, {1, 2, 3}, 3);
+  spec.ignore_eos = true;
+  ASSERT_TRUE(inbox.submit(spec, recorder).ok());
+  for (int i = 0; i < 3; ++i) {
+    loop.turn(Duration::zero());
+    const TurnTimes& times = loop.times();
+    for (const Duration part : {times.accept, times.schedule, times.build, times.forward,
+                                times.sample, times.commit, times.report}) {
+      EXPECT_EQ(part, std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(times.own(), std::chrono::milliseconds(6));
+  }
+  loop.turn(Duration::zero());
+  EXPECT_NEAR(inbox.stats().step_seconds_total, 0.021, 1e-9);
+  EXPECT_NEAR(inbox.stats().forward_seconds_total, 0.003, 1e-9);
+}
+
 /// Gives NaN for the sequences whose first token is 13.
 class BrokenForward final : public Forward {
  public:

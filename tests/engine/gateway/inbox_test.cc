@@ -47,6 +47,27 @@ TEST(Inbox, CountsARequestWithoutAGapFromSubmitToReport) {
   EXPECT_TRUE(inbox.precheck(1).ok());
 }
 
+TEST(Inbox, BusySinceIsWhenTheFirstOpenRequestCameHoweverOldTheLastStepIs) {
+  Inbox inbox(limits());
+  const auto at = [](int s) { return TimePoint{std::chrono::seconds(s)}; };
+  EXPECT_EQ(inbox.stats().busy_since, TimePoint{});
+  ASSERT_TRUE(inbox.submit(spec(1), kSink, at(1000)).ok());
+  ASSERT_TRUE(inbox.submit(spec(2), kSink, at(1001)).ok());
+  EXPECT_EQ(inbox.stats().busy_since, at(1000)) << "the engine has not even looked yet";
+  inbox.receive(Duration::zero());
+  EngineStats ran;
+  ran.last_step = at(1002);
+  const RequestId first[] = {{1}};
+  inbox.publish({.stats = ran, .finished = first});
+  EXPECT_EQ(inbox.stats().busy_since, at(1000)) << "the second one is open still";
+  const RequestId second[] = {{2}};
+  inbox.publish({.stats = ran, .finished = second});
+  EXPECT_EQ(inbox.stats().busy_since, TimePoint{}) << "idle";
+  ASSERT_TRUE(inbox.submit(spec(3), kSink, at(9000)).ok());
+  EXPECT_EQ(inbox.stats().last_step, at(1002));
+  EXPECT_EQ(inbox.stats().busy_since, at(9000)) << "the idle hours are no stall";
+}
+
 TEST(Inbox, AbortsAreKeptOncePerOpenRequest) {
   Inbox inbox(limits());
   inbox.abort({1});
