@@ -13,14 +13,35 @@ sched::SchedulerOptions scheduler_options(const EngineOptions& options) {
           .end_tokens = options.end_tokens};
 }
 
+cache::KvCacheOptions cache_options(const EngineOptions& options) {
+  return {.block_count = options.kv.block_count,
+          .block_size = options.kv.block_size,
+          .prefix_caching = options.prefix_caching};
+}
+
+/// The longest sequence that the whole pool can hold; every group's blocks come out of it.
+std::int64_t longest_sequence(const EngineOptions& options) {
+  const cache::KvCacheOptions kv = cache_options(options);
+  std::int32_t fits = 0;
+  std::int32_t too_long = options.context_max + 1;
+  while (fits + 1 < too_long) {
+    const std::int32_t tokens = fits + (too_long - fits) / 2;
+    const bool held = cache::blocks_for(kv, tokens, options.step_tokens_max) <= kv.block_count;
+    (held ? fits : too_long) = tokens;
+  }
+  return fits;
+}
+
 }  // namespace
 
 gateway::EngineLimits limits_of(const EngineOptions& options, std::int32_t vocabulary_size) {
   return {.context_max = options.context_max,
-          .pool_tokens = std::int64_t{options.kv.block_count} * options.kv.block_size,
+          .pool_tokens = longest_sequence(options),
           .vocabulary_size = vocabulary_size,
           .requests_queued_max = options.requests_queued_max,
-          .prompt_tokens_queued_max = options.prompt_tokens_queued_max};
+          .prompt_tokens_queued_max = options.prompt_tokens_queued_max,
+          .ttft_target = options.ttft_target,
+          .sequences_max = options.sequences_max};
 }
 
 EngineLoop::EngineLoop(std::unique_ptr<Forward> forward, EngineOptions options, const Clock& clock,
@@ -29,15 +50,13 @@ EngineLoop::EngineLoop(std::unique_ptr<Forward> forward, EngineOptions options, 
       clock_(clock),
       inbox_(inbox),
       forward_(std::move(forward)),
-      kv_({.block_count = options_.kv.block_count,
-           .block_size = options_.kv.block_size,
-           .prefix_caching = options_.prefix_caching}),
+      kv_(cache_options(options_)),
       scheduler_(scheduler_options(options_), kv_),
       builder_(options_.kv.block_size),
       budget_(options_.step_tokens_max, options_.itl_target) {
   CHECK(options_.step_tokens_max <= forward_->rows_max(), "a step's rows fit the forward");
   CHECK(options_.sequences_max <= forward_->logit_rows_max(), "a step's logits fit the forward");
-  CHECK(options_.requests_queued_max >= 1 && options_.prompt_tokens_queued_max >= 1);
+  CHECK(options_.requests_queued_max >= 1 && options_.prompt_tokens_queued_max >= 0);
   for (const TokenId token : options_.end_tokens) {
     CHECK(token >= 0 && token < forward_->vocabulary_size(), "end tokens are in the vocabulary");
   }

@@ -58,8 +58,8 @@ void EngineThread::stop() {
 
 gateway::EngineLimits EngineThread::limits() const { return body_->inbox.limits(); }
 
-Status EngineThread::precheck(std::int64_t prompt_tokens) const {
-  return body_->inbox.precheck(prompt_tokens);
+Status EngineThread::precheck(gateway::QueueDemand demand) const {
+  return body_->inbox.precheck(demand);
 }
 
 Status EngineThread::submit(sched::GenerateSpec spec, std::shared_ptr<sched::EventSink> sink) {

@@ -19,7 +19,7 @@ struct EngineOptions {
   std::int32_t step_tokens_max = 256;  ///< token budget of one step; ≤ the Forward's rows_max
   bool prefix_caching = true;
   std::int32_t requests_queued_max = 1024;
-  std::int64_t prompt_tokens_queued_max = 1 << 20;
+  std::int64_t prompt_tokens_queued_max = 0;  ///< 0: from ttft_target and the rate
   /// Longest pause between two tokens of a stream that a step may cause; zero: 1.75 times a step
   /// that only decodes (sched/step_budget.h).
   Duration itl_target{};
@@ -41,7 +41,7 @@ class EngineThread final : public gateway::EnginePort {
   void stop();
 
   gateway::EngineLimits limits() const override;
-  Status precheck(std::int64_t prompt_tokens) const override;
+  Status precheck(gateway::QueueDemand demand) const override;
   Status submit(sched::GenerateSpec spec, std::shared_ptr<sched::EventSink> sink) override;
   void abort(RequestId id) override;
   gateway::EngineStats stats() const override;

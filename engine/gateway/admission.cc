@@ -74,17 +74,47 @@ Status check_length(const EngineLimits& limits, const sched::GenerateSpec& spec)
 
 }  // namespace
 
+StepStarts::StepStarts(const EngineLimits& limits, const EngineStats& last) {
+  if (last.requests_waiting > 0 || limits.sequences_max <= last.requests_running) return;
+  slots_ = limits.sequences_max - last.requests_running;
+  // Before the first step nothing is known of the budget, and nothing competes for it.
+  tokens_ = last.step_tokens_budget > 0 ? last.step_tokens_budget : limits.context_max;
+  storage_ = (last.blocks_total - last.blocks_active) * last.block_size;
+}
+
+bool StepStarts::take(std::int64_t prompt_tokens) {
+  if (left() == 0 || prompt_tokens > storage_) return false;
+  --slots_;
+  tokens_ -= prompt_tokens;
+  storage_ -= prompt_tokens;
+  return true;
+}
+
+std::int64_t prompt_tokens_queued_max(const EngineLimits& limits, double tokens_per_second) {
+  constexpr std::int64_t kUnmeasured = 1 << 20;
+  if (limits.prompt_tokens_queued_max > 0) return limits.prompt_tokens_queued_max;
+  if (tokens_per_second <= 0) return std::max<std::int64_t>(kUnmeasured, limits.context_max);
+  const double seconds = std::chrono::duration<double>(limits.ttft_target).count();
+  const double tokens = std::min(seconds * tokens_per_second, 1e15);
+  return std::max<std::int64_t>(static_cast<std::int64_t>(tokens), limits.context_max);
+}
+
 Status check_queue(const EngineLimits& limits, const QueueNumbers& queue,
-                   std::int64_t prompt_tokens) {
-  if (queue.requests_waiting == 0) return ok_status();
+                   const QueueDemand& demand) {
+  const bool starts =
+      demand.requests_ahead < queue.starts_left && demand.tokens_ahead < queue.start_tokens_left;
+  const std::int64_t requests =
+      queue.requests_waiting + std::max<std::int64_t>(demand.requests_ahead - queue.starts_left, 0);
+  const std::int64_t tokens = queue.tokens_waiting + demand.tokens_ahead;
+  if (starts || (requests == 0 && tokens == 0)) return ok_status();
+  const std::int64_t tokens_max = prompt_tokens_queued_max(limits, queue.tokens_per_second);
   std::string message;
-  if (queue.requests_waiting >= limits.requests_queued_max) {
-    message = number(queue.requests_waiting) + " requests wait already; the limit is " +
+  if (requests >= limits.requests_queued_max) {
+    message = number(requests) + " requests wait already; the limit is " +
               number(limits.requests_queued_max);
-  } else if (queue.tokens_waiting + prompt_tokens > limits.prompt_tokens_queued_max) {
-    message = number(queue.tokens_waiting) + " prompt tokens wait already; with " +
-              number(prompt_tokens) + " more the limit of " +
-              number(limits.prompt_tokens_queued_max) + " is exceeded";
+  } else if (tokens + demand.prompt_tokens > tokens_max) {
+    message = number(tokens) + " prompt tokens wait already; with " + number(demand.prompt_tokens) +
+              " more the limit of " + number(tokens_max) + " is exceeded";
   } else {
     return ok_status();
   }

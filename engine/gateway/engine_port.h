@@ -59,10 +59,20 @@ struct EngineStats {
 /// Bounds that the door checks a request against before it is tokenised or queued.
 struct EngineLimits {
   std::int32_t context_max = 0;  ///< tokens of prompt + output (maxModelLen)
-  std::int64_t pool_tokens = 0;  ///< tokens that the whole KV pool holds
+  std::int64_t pool_tokens = 0;  ///< tokens of one request that the whole KV pool can hold
   std::int32_t vocabulary_size = 0;
   std::int32_t requests_queued_max = 0;  ///< waiting requests
+  /// Waiting prompt tokens; 0: what can be computed within ttft_target at the measured rate.
   std::int64_t prompt_tokens_queued_max = 0;
+  Duration ttft_target = std::chrono::seconds(10);
+  std::int32_t sequences_max = 0;  ///< running at once; 0: unknown, every request counts as waiting
+};
+
+/// What a request would add to the queue, and what is before it on the way there.
+struct QueueDemand {
+  std::int64_t prompt_tokens = 0;
+  std::int64_t tokens_ahead = 0;  ///< of requests that are still being prepared
+  std::int64_t requests_ahead = 0;
 };
 
 /// Implemented by the engine thread's owner and by fakes in tests. All methods are thread-safe and
@@ -71,9 +81,9 @@ class EnginePort {
  public:
   virtual ~EnginePort() = default;
   virtual EngineLimits limits() const = 0;
-  /// Would a request of about `prompt_tokens` be queued now? kResourceExhausted with retry_after_ms
-  /// when not. Called before template and tokenizer run.
-  virtual Status precheck(std::int64_t prompt_tokens) const = 0;
+  /// Would so much be queued now? kResourceExhausted with retry_after_ms when not. Called before
+  /// template and tokenizer run, on an estimate.
+  virtual Status precheck(QueueDemand demand) const = 0;
   /// Queues a request; its events go to `sink` until one of them has `finish`.
   /// kResourceExhausted: queue full (429). kInvalidArgument: can never fit, with both numbers
   /// (400). kUnavailable: draining or failed (503). After an error no event is sent.

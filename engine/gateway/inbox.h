@@ -22,13 +22,15 @@ namespace kantha::gateway {
 struct EngineReport {
   /// Of the engine's own structures: what lies in the inbox is not in it.
   EngineStats stats;
-  double tokens_per_second = 0;  ///< recent rate of computed tokens while busy
+  /// Recent rate of computed tokens while busy; stands in while stats have no prefill rate.
+  double tokens_per_second = 0;
   std::span<const RequestId> finished = {};
 };
 
 /// Requests and aborts in, numbers out, under one lock that is never held for longer than a few
 /// copies: a step of the engine thread does not delay callers. Bounded by the queue limits; aborts
-/// are at most one per open request. Numbers are exact at every moment: a request is counted as
+/// are at most one per open request; further samples of an open request (fork_of) come in with it.
+/// Numbers are exact at every moment: a request is counted as
 /// waiting from submit on, in the inbox or at the scheduler, without a gap. Thread-safe; receive
 /// and publish belong to one consumer.
 class Inbox {
@@ -48,7 +50,7 @@ class Inbox {
 
   const EngineLimits& limits() const { return limits_; }
   /// As in EnginePort. kUnavailable when closed; kAlreadyExists for an id that is open.
-  Status precheck(std::int64_t prompt_tokens) const;
+  Status precheck(QueueDemand demand) const;
   /// `now` is when: EngineStats::busy_since may become it.
   Status submit(sched::GenerateSpec spec, std::shared_ptr<sched::EventSink> sink,
                 TimePoint now = {});
@@ -63,18 +65,22 @@ class Inbox {
   void publish(const EngineReport& report);
 
  private:
-  QueueNumbers queue() const;  // lock held
+  // Lock held.
+  QueueNumbers queue() const;
+  double tokens_per_second() const;
 
   const EngineLimits limits_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::vector<Request> requests_;
-  std::int64_t request_tokens_ = 0;  ///< of requests_
+  std::int64_t request_tokens_ = 0;     ///< of requests_
+  std::vector<std::int64_t> received_;  ///< tokens of each taken since the last report
+  std::int64_t received_tokens_ = 0;
   std::vector<RequestId> aborts_;
   std::unordered_map<RequestId, bool> open_;  ///< not finished → abort asked for
   TimePoint busy_since_{};                    ///< when open_ last ceased to be empty
   bool closed_ = false;
-  EngineStats stats_;  ///< of the engine, including what was received since its last report
+  EngineStats stats_;  ///< of the last report
   double tokens_per_second_ = 0;
 };
 

@@ -52,7 +52,8 @@ net::Task<Result<Prompts>> prompts_within_limits(ServeState* state,
                                                  std::shared_ptr<const ServedModel> model,
                                                  std::int64_t estimate,
                                                  std::function<Result<Prompts>()> make_prompts) {
-  CO_TRY_OK(model->engine->precheck(estimate + state->tokens_in_preparation));
+  CO_TRY_OK(model->engine->precheck(
+      {.prompt_tokens = estimate, .tokens_ahead = state->tokens_in_preparation}));
   const Preparation counted(*state, estimate);
   std::optional<Result<Prompts>> prompts;
   std::function<void()> work = [&prompts, &make_prompts] { prompts.emplace(make_prompts()); };

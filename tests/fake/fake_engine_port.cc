@@ -86,11 +86,14 @@ std::size_t FakeEnginePort::open_requests() const {
   return open_.size();
 }
 
-std::int64_t FakeEnginePort::last_precheck() const { return last_precheck_; }
-
-Status FakeEnginePort::precheck(std::int64_t prompt_tokens) const {
-  last_precheck_ = prompt_tokens;
+gateway::QueueDemand FakeEnginePort::last_precheck() const {
   const std::lock_guard lock(mutex_);
+  return last_precheck_;
+}
+
+Status FakeEnginePort::precheck(gateway::QueueDemand demand) const {
+  const std::lock_guard lock(mutex_);
+  last_precheck_ = demand;
   return precheck_refusal_;
 }
 

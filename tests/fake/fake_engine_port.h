@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -41,10 +40,10 @@ class FakeEnginePort final : public gateway::EnginePort {
   std::vector<sched::GenerateSpec> submitted() const;
   std::vector<RequestId> aborted() const;
   std::size_t open_requests() const;
-  std::int64_t last_precheck() const;
+  gateway::QueueDemand last_precheck() const;
 
   gateway::EngineLimits limits() const override { return limits_; }
-  Status precheck(std::int64_t prompt_tokens) const override;
+  Status precheck(gateway::QueueDemand demand) const override;
   Status submit(sched::GenerateSpec spec, std::shared_ptr<sched::EventSink> sink) override;
   void abort(RequestId id) override;
   gateway::EngineStats stats() const override;
@@ -71,7 +70,7 @@ class FakeEnginePort final : public gateway::EnginePort {
   std::map<std::uint64_t, Open> open_;
   std::vector<sched::GenerateSpec> submitted_;
   std::vector<RequestId> aborted_;
-  mutable std::atomic<std::int64_t> last_precheck_ = -1;
+  mutable gateway::QueueDemand last_precheck_;
   struct Worker;
   std::unique_ptr<Worker> worker_;
 };

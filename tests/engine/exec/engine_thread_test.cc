@@ -44,18 +44,19 @@ TEST(EngineThread, RunsARequestFromSubmitToItsEnd) {
 
 TEST(EngineThread, RefusesByLimitsWithNumbers) {
   EngineOptions options = small_options(64, 4);
-  options.requests_queued_max = 2;
-  const auto engine = make_engine(options);  // not started: everything waits
+  options.requests_queued_max = 1;
+  options.sequences_max = 1;
+  const auto engine = make_engine(options);  // not started
   const auto recorder = std::make_shared<fake::EventRecorder>();
-  ASSERT_TRUE(engine->submit(endless(1, 5), recorder).ok());
-  ASSERT_TRUE(engine->submit(endless(2, 5), recorder).ok());
+  ASSERT_TRUE(engine->submit(endless(1, 5), recorder).ok()) << "would start in the next step";
+  ASSERT_TRUE(engine->submit(endless(2, 5), recorder).ok()) << "waits";
   const Status full = engine->submit(endless(3, 5), recorder);
   EXPECT_EQ(full.error().code, Code::kResourceExhausted);
   EXPECT_GT(full.error().retry_after_ms, 0);
-  EXPECT_EQ(engine->precheck(10).error().code, Code::kResourceExhausted);
+  EXPECT_EQ(engine->precheck({10}).error().code, Code::kResourceExhausted);
   engine->stop();
   EXPECT_EQ(recorder->finished(), 2U) << "those that were queued are told";
-  EXPECT_EQ(engine->precheck(1).error().code, Code::kUnavailable);
+  EXPECT_EQ(engine->precheck({1}).error().code, Code::kUnavailable);
 }
 
 TEST(EngineThread, StopEndsOpenRequestsAndCanBeCalledTwice) {
@@ -104,7 +105,7 @@ TEST(EngineThread, AnswersAndQueuesWhileAStepIsStuck) {
   ASSERT_TRUE(engine.submit(endless(1, 100), recorder).ok());
   while (!inside) std::this_thread::yield();
   // The step is stuck; none of these waits for it.
-  EXPECT_TRUE(engine.precheck(100).ok());
+  EXPECT_TRUE(engine.precheck({100}).ok());
   ASSERT_TRUE(engine.submit(endless(2, 100), recorder).ok());
   ASSERT_TRUE(engine.submit(endless(3, 100), recorder).ok());
   const gateway::EngineStats stats = engine.stats();

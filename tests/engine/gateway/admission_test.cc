@@ -109,12 +109,78 @@ TEST(Admission, AFullQueueSaysWhenToComeBack) {
       {"never later than a minute", {4, 1000, 0.001}, 1, 60'000},
   };
   for (const Case& c : cases) {
-    const Status status = check_queue(limits(), c.queue, c.tokens);
+    const Status status = check_queue(limits(), c.queue, {.prompt_tokens = c.tokens});
     EXPECT_EQ(status.ok(), c.retry_after_ms == 0) << c.name;
     if (status.ok()) continue;
     EXPECT_EQ(status.error().code, Code::kResourceExhausted) << c.name;
     EXPECT_EQ(status.error().retry_after_ms, c.retry_after_ms) << c.name;
   }
+}
+
+TEST(Admission, RequestsOnTheWayCountAsIfTheyWaited) {
+  struct Case {
+    const char* name;
+    QueueNumbers queue;
+    QueueDemand demand;
+    bool refused;
+  };
+  const Case cases[] = {
+      {"alone", {}, {5000, 0, 0}, false},
+      {"the fifth on its way to a queue of four", {}, {1, 4, 4}, true},
+      {"the fourth", {}, {1, 3, 3}, false},
+      {"the tokens ahead fill the queue", {}, {51, 950, 1}, true},
+      {"all of them start in the next step",
+       {.starts_left = 5, .start_tokens_left = 64},
+       {1, 40, 4},
+       false},
+      {"one start too few", {.starts_left = 4, .start_tokens_left = 64}, {1000, 40, 4}, true},
+      {"the tokens ahead fill the step",
+       {.starts_left = 9, .start_tokens_left = 40},
+       {1000, 40, 4},
+       true},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(!check_queue(limits(), c.queue, c.demand).ok(), c.refused) << c.name;
+  }
+}
+
+TEST(Admission, TheQueueTakesWhatTheTargetTimeAllows) {
+  EngineLimits derived = limits();
+  derived.prompt_tokens_queued_max = 0;
+  derived.ttft_target = std::chrono::seconds(4);
+  EXPECT_EQ(prompt_tokens_queued_max(derived, 250), 1000);
+  EXPECT_EQ(prompt_tokens_queued_max(derived, 2), 100) << "at least one full context";
+  EXPECT_EQ(prompt_tokens_queued_max(derived, 0), 1 << 20) << "not measured yet";
+  EXPECT_EQ(prompt_tokens_queued_max(limits(), 250), 1000) << "a configured bound stays";
+  const QueueNumbers queue{.requests_waiting = 1, .tokens_waiting = 900, .tokens_per_second = 250};
+  EXPECT_TRUE(check_queue(derived, queue, {.prompt_tokens = 100}).ok());
+  const Status refused = check_queue(derived, queue, {.prompt_tokens = 101});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("1000"), std::string::npos) << refused.error().message;
+}
+
+EngineStats busy(std::int32_t running, std::int32_t waiting) {
+  EngineStats stats;
+  stats.blocks_total = 10;
+  stats.blocks_active = 4;
+  stats.block_size = 16;
+  stats.step_tokens_budget = 40;
+  stats.requests_running = running;
+  stats.requests_waiting = waiting;
+  return stats;
+}
+
+TEST(Admission, TheNextStepStartsWhatHasASlotAndStorageAndIsWithinItsBudget) {
+  EngineLimits slots = limits();
+  slots.sequences_max = 3;
+  EXPECT_EQ(StepStarts(slots, busy(1, 0)).left(), 2);
+  EXPECT_EQ(StepStarts(slots, busy(3, 0)).left(), 0) << "no slot";
+  EXPECT_EQ(StepStarts(slots, busy(1, 1)).left(), 0) << "somebody was left waiting";
+  StepStarts starts(slots, busy(0, 0));
+  EXPECT_FALSE(starts.take(97)) << "96 tokens of storage";
+  EXPECT_TRUE(starts.take(30));
+  EXPECT_TRUE(starts.take(30)) << "the last one may be cut by the budget";
+  EXPECT_FALSE(starts.take(1)) << "the budget is spent";
 }
 
 TEST(EngineStats, PressureIsDemandOverPool) {

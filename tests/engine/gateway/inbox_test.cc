@@ -38,13 +38,68 @@ TEST(Inbox, CountsARequestWithoutAGapFromSubmitToReport) {
   EXPECT_EQ(delivery.requests.size(), 2U);
   EXPECT_EQ(inbox.stats().requests_waiting, 2) << "received, not yet reported";
   EXPECT_EQ(inbox.stats().waiting_tokens, 6);
-  EXPECT_FALSE(inbox.precheck(1).ok());
+  EXPECT_FALSE(inbox.precheck({1}).ok());
   EngineStats running;
   running.requests_running = 2;
   inbox.publish({.stats = running});
   EXPECT_EQ(inbox.stats().requests_waiting, 0);
   EXPECT_EQ(inbox.stats().requests_running, 2);
-  EXPECT_TRUE(inbox.precheck(1).ok());
+  EXPECT_TRUE(inbox.precheck({1}).ok());
+}
+
+/// Of an engine with `running` of four slots in use and nobody waiting.
+EngineStats stats_of(std::int32_t running) {
+  EngineStats stats;
+  stats.blocks_total = 100;
+  stats.step_tokens_budget = 64;
+  stats.requests_running = running;
+  return stats;
+}
+
+TEST(Inbox, WhatStartsInTheNextStepDoesNotCountAgainstTheQueue) {
+  EngineLimits slots = limits();
+  slots.sequences_max = 4;
+  Inbox inbox(slots);
+  inbox.publish({.stats = stats_of(1)});
+  std::uint64_t id = 0;
+  for (int i = 0; i < 3 + 2; ++i) EXPECT_TRUE(inbox.submit(spec(++id), kSink).ok()) << i;
+  EXPECT_FALSE(inbox.submit(spec(++id), kSink).ok()) << "three slots and two places to wait";
+  EXPECT_EQ(inbox.stats().requests_waiting, 5) << "but all of them wait now";
+  inbox.receive(Duration::zero());
+  EXPECT_FALSE(inbox.submit(spec(++id), kSink).ok()) << "the step has not run yet";
+  EngineStats after = stats_of(4);
+  after.requests_waiting = 2;
+  inbox.publish({.stats = after});
+  EXPECT_FALSE(inbox.precheck({1}).ok());
+  inbox.publish({.stats = stats_of(4)});
+  EXPECT_TRUE(inbox.precheck({1}).ok());
+}
+
+TEST(Inbox, SamplesComeInWithTheirFirst) {
+  Inbox inbox(limits());
+  ASSERT_TRUE(inbox.submit(spec(1), kSink).ok());
+  for (std::uint64_t id = 2; id < 10; ++id) {
+    sched::GenerateSpec sample = spec(id);
+    sample.fork_of = RequestId{1};
+    EXPECT_TRUE(inbox.submit(std::move(sample), kSink).ok()) << id;
+  }
+  EXPECT_EQ(inbox.stats().waiting_tokens, 3 + 8) << "they find their prompt computed";
+  sched::GenerateSpec orphan = spec(10);
+  orphan.fork_of = RequestId{77};
+  EXPECT_FALSE(inbox.submit(std::move(orphan), kSink).ok());
+}
+
+TEST(Inbox, TheQueuesBoundFollowsTheMeasuredRate) {
+  EngineLimits derived = limits();
+  derived.prompt_tokens_queued_max = 0;
+  derived.ttft_target = std::chrono::seconds(2);
+  Inbox inbox(derived);
+  EngineStats stats;
+  stats.prefill_tokens_per_second = 300;
+  inbox.publish({.stats = stats, .tokens_per_second = 7});
+  EXPECT_EQ(inbox.stats().prompt_tokens_queued_max, 600);
+  inbox.publish({.stats = {}, .tokens_per_second = 70});
+  EXPECT_EQ(inbox.stats().prompt_tokens_queued_max, 140) << "no rate of prefill yet";
 }
 
 TEST(Inbox, BusySinceIsWhenTheFirstOpenRequestCameHoweverOldTheLastStepIs) {
@@ -87,7 +142,7 @@ TEST(Inbox, AnOpenIdIsRefusedAndAClosedInboxRefusesAll) {
   EXPECT_EQ(inbox.submit(spec(1), kSink).error().code, Code::kAlreadyExists);
   inbox.close();
   EXPECT_EQ(inbox.submit(spec(2), kSink).error().code, Code::kUnavailable);
-  EXPECT_EQ(inbox.precheck(1).error().code, Code::kUnavailable);
+  EXPECT_EQ(inbox.precheck({1}).error().code, Code::kUnavailable);
   const Inbox::Delivery delivery = inbox.receive(std::chrono::hours(1));
   EXPECT_TRUE(delivery.closed);
   EXPECT_EQ(delivery.requests.size(), 1U);

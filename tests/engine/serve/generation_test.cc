@@ -208,7 +208,7 @@ TEST(Generation, FullQueueIs429WithRetryAfterBeforeTheTemplateRuns) {
       served.post("/v1/completions", completion({{"prompt", std::string(4000, 'a')}}));
   EXPECT_EQ(response.status, 429);
   EXPECT_EQ(response.headers.find("retry-after"), "3");
-  EXPECT_EQ(served.engine().last_precheck(), 1000);
+  EXPECT_EQ(served.engine().last_precheck().prompt_tokens, 1000);
   EXPECT_TRUE(served.engine().submitted().empty());
 }
 
