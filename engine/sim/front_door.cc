@@ -18,7 +18,8 @@ Outcome FrontDoor::check(const Arrival& arrival, std::int64_t requests_waiting,
   if (longest > limits_.context_max || longest > limits_.pool_tokens) return Outcome::kTooLong;
   const gateway::QueueNumbers queue{.requests_waiting = requests_waiting,
                                     .tokens_waiting = tokens_waiting};
-  const bool taken = gateway::check_queue(limits_, queue, arrival.prompt_tokens).ok();
+  const bool taken =
+      gateway::check_queue(limits_, queue, {.prompt_tokens = arrival.prompt_tokens}).ok();
   return taken ? Outcome::kDone : Outcome::kRefused;
 }
 
