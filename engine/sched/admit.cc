@@ -1,10 +1,19 @@
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "engine/sched/scheduler.h"
 
 /// From a request to a waiting sequence, and from waiting to running.
 namespace kantha::sched {
+namespace {
+
+/// Requests that are looked at beyond one that does not fit.
+constexpr std::size_t kLookahead = 8;
+/// Starts that may overtake one that does not fit; then the room is kept for it.
+constexpr std::int32_t kOvertakesMax = 16;
+
+}  // namespace
 
 void Scheduler::add(GenerateSpec spec, std::shared_ptr<EventSink> sink) {
   CHECK(!spec.prompt.empty() && spec.max_tokens >= 1, "the door checked the request");
@@ -26,7 +35,12 @@ void Scheduler::add(GenerateSpec spec, std::shared_ptr<EventSink> sink) {
     sequence.end_ids.insert(sequence.end_ids.end(), options_.end_tokens.begin(),
                             options_.end_tokens.end());
   }
-  enqueue(sequence);
+  if (sequence.spec.deadline) deadlines_.emplace(*sequence.spec.deadline, id);
+  sequence.flow = &line_.join(sequence.spec.priority, sequence.spec.tenant, sequence.spec.slo);
+  if (!follow_parent(sequence)) {
+    set_demand(sequence, sequence.wanted());
+    line_up(sequence);
+  }
   // The stream may have broken between its last token and its end.
   if (sequence.output_count() == 0) return;
   if (const auto reason = completed(sequence, options_.context_max)) {
@@ -34,69 +48,99 @@ void Scheduler::add(GenerateSpec spec, std::shared_ptr<EventSink> sink) {
   }
 }
 
-void Scheduler::enqueue(Sequence& sequence) {
-  sequence.state = SequenceState::kWaiting;
-  const auto place = std::ranges::upper_bound(waiting_, sequence.order, {}, &Sequence::order);
-  waiting_.insert(place, &sequence);
-  waiting_tokens_ += sequence.wanted();
+/// The next that could start in this step; those that did not fit before are passed over, within
+/// bounds. Nobody overtakes one that was preempted: it would only be preempted again.
+Sequence* Scheduler::next_in_line() {
+  if (line_.empty() || running_count() >= options_.sequences_max) return nullptr;
+  const auto keeps_room = [](const Sequence* sequence) {
+    return sequence->resumes() || sequence->overtaken >= kOvertakesMax;
+  };
+  if (std::ranges::any_of(refused_, keeps_room)) return nullptr;
+  for (Sequence* sequence : line_.front(kLookahead)) {
+    if (sequence->refused_step != step_) return sequence;
+  }
+  return nullptr;
 }
 
-void Scheduler::start_waiting(StepRoom room, std::int32_t blocks_promised) {
-  while (!waiting_.empty() && running_count() < options_.sequences_max) {
-    Sequence& sequence = *waiting_.front();
-    const std::int32_t tokens = start(sequence, room, blocks_promised);
-    if (tokens == 0) return;
-    room.tokens -= tokens;
-    room.blocks = kv_.idle();
-    const std::int32_t block_size = kv_.block_size();
-    blocks_promised += (sequence.wanted() + block_size - 1) / block_size - sequence.blocks.rows();
+/// Whether a waiting sequence goes before a running prefill.
+bool Scheduler::goes_before(const Sequence& waiting, const RunningCounts& prefill) const {
+  if (waiting.spec.priority != prefill.priority) return waiting.spec.priority < prefill.priority;
+  const std::int32_t missing =
+      waiting.forks ? 1 : waiting.wanted() - kv_.find(waiting.tokens, waiting.spec.salt).tokens;
+  return missing < prefill.wanted - prefill.computed;
+}
+
+/// Tokens granted to a sequence that starts now, at most `tokens`; 0 when it must wait.
+std::int32_t Scheduler::start(Sequence& sequence, std::int32_t tokens) {
+  if (sequence.forks) return start_fork(sequence, tokens);
+  const std::uint64_t salt = sequence.spec.salt;
+  cache::PrefixHit hit = kv_.find(sequence.tokens, salt);
+  if (wait_for_head(sequence, hit.tokens)) return 0;
+  std::int32_t granted = try_start(sequence, hit, tokens);
+  if (granted == 0 && hit.partial != cache::kNoBlock) {
+    // No room for a copy: its block is computed again.
+    hit = kv_.find_whole(sequence.tokens, salt);
+    granted = try_start(sequence, hit, tokens);
   }
+  if (granted == 0) {
+    refuse(sequence);
+    return 0;
+  }
+  sequence.blocks.adopt(hit, plan_.copies);
+  counters_.part_hit_tokens += hit.tokens % shape_.tokens;
+  begin(sequence, hit.tokens, blocks_needed(sequence, hit), granted);
+  return granted;
+}
+
+std::int32_t Scheduler::blocks_needed(const Sequence& sequence, const cache::PrefixHit& hit) const {
+  return blocks_in_all(sequence) - hit.blocks_held + hit.blocks_taken;
 }
 
 std::int32_t Scheduler::try_start(const Sequence& sequence, const cache::PrefixHit& hit,
-                                  StepRoom room, std::int32_t blocks_promised) const {
+                                  std::int32_t tokens) const {
   const WaitingCounts counts{.wanted = sequence.wanted(),
-                             .hit_tokens = hit.tokens,
-                             .hit_blocks = hit.blocks_held,
-                             .hit_taken = hit.blocks_taken,
-                             .resumes = sequence.lost_tokens > 0};
-  return plan_waiting(counts, room, blocks_promised, running_count(), kv_.block_size());
+                             .known = hit.tokens,
+                             .needed = blocks_needed(sequence, hit),
+                             .resumes = sequence.resumes()};
+  return plan_waiting(counts, {tokens, spare_blocks_}, running_count(), shape_);
 }
 
-/// Tokens granted to a sequence that starts now; 0 and nothing changed when it must wait.
-std::int32_t Scheduler::start(Sequence& sequence, StepRoom room, std::int32_t blocks_promised) {
-  const std::uint64_t salt = sequence.spec.salt;
-  cache::PrefixHit hit = kv_.find(sequence.tokens, salt);
-  std::int32_t tokens = try_start(sequence, hit, room, blocks_promised);
-  if (tokens == 0 && hit.partial != cache::kNoBlock) {
-    // No room for a copy: its block is computed again.
-    hit = kv_.find_whole(sequence.tokens, salt);
-    tokens = try_start(sequence, hit, room, blocks_promised);
-  }
-  if (tokens == 0) return 0;
-  waiting_.pop_front();
-  waiting_tokens_ -= sequence.wanted();
-  sequence.blocks.adopt(hit, plan_.copies);
-  sequence.computed = hit.tokens;
+/// There is no room for the next one: others may overtake it.
+void Scheduler::refuse(Sequence& sequence) {
+  sequence.refused_step = step_;
+  refused_.push_back(&sequence);
+}
+
+/// From waiting to running with `known` tokens in its blocks, and its first grant.
+void Scheduler::begin(Sequence& sequence, std::int32_t known, std::int32_t needed,
+                      std::int32_t granted) {
+  for (Sequence* overtaken : refused_) ++overtaken->overtaken;
+  sequence.overtaken = 0;
+  spare_blocks_ -= needed;
+  leave_line(sequence);
+  set_demand(sequence, 0);
+  // Recomputation is not the tenant's doing.
+  if (!sequence.resumes()) line_.charge(*sequence.flow, sequence.wanted() - known);
+  sequence.computed = known;
   sequence.state = SequenceState::kRunning;
   running_.push_back(&sequence);
-  count_start(sequence, hit.tokens);
-  grant(sequence, tokens);
-  return tokens;
+  if (kv_.options().prefix_caching && known + 1 < sequence.wanted()) heads_.insert(sequence);
+  count_start(sequence, known);
+  grant(sequence, granted);
 }
 
-void Scheduler::count_start(Sequence& sequence, std::int32_t hit_tokens) {
+void Scheduler::count_start(Sequence& sequence, std::int32_t known) {
   if (!sequence.started) {
     sequence.started = true;
     sequence.first_scheduled = now_;
-    sequence.cached_tokens = std::min(hit_tokens, sequence.prompt_count);
+    sequence.cached_tokens = std::min(known, sequence.prompt_count);
     counters_.prompt_tokens += sequence.prompt_count;
     if (kv_.options().prefix_caching) {
       counters_.prefix_queries += sequence.wanted();
-      counters_.prefix_hits += hit_tokens;
+      counters_.prefix_hits += known;
     }
   }
-  counters_.recomputed_tokens += std::max(0, sequence.lost_tokens - hit_tokens);
+  counters_.recomputed_tokens += std::max(0, sequence.lost_tokens - known);
   sequence.lost_tokens = 0;
 }
 

@@ -33,6 +33,7 @@ void Scheduler::commit(std::span<SampledToken> sampled) {
 
 void Scheduler::commit_grant(const Grant& grant, SampledToken* sampled) {
   Sequence& sequence = *grant.sequence;
+  sequence.granted = 0;
   if (sampled != nullptr && !sampled->error.empty()) {
     // What was computed is not to be trusted: end without publishing it.
     TokenEvent event = event_of(sequence);
@@ -41,15 +42,19 @@ void Scheduler::commit_grant(const Grant& grant, SampledToken* sampled) {
     return;
   }
   sequence.computed += grant.tokens;
+  counters_.computed_tokens += grant.tokens;
   const std::span<const TokenId> tokens(sequence.tokens);
   sequence.blocks.publish(tokens.first(static_cast<std::size_t>(sequence.computed)),
                           sequence.spec.salt);
+  lead(sequence);
+  if (sequence.computed == sequence.wanted()) heads_.erase(sequence);
   if (sampled != nullptr) append(sequence, *sampled);
 }
 
 void Scheduler::append(Sequence& sequence, SampledToken& sampled) {
   sequence.tokens.push_back(sampled.token);
   ++counters_.generation_tokens;
+  line_.charge(*sequence.flow, 1);
   TokenEvent event = event_of(sequence);
   event.token = sampled.token;
   event.logprob = sampled.logprob;
@@ -74,14 +79,18 @@ TokenEvent Scheduler::event_of(const Sequence& sequence) const {
 void Scheduler::finish(Sequence& sequence, FinishReason reason, TokenEvent event) {
   event.finish = reason;
   ++counters_.finished[static_cast<std::size_t>(reason)];
+  const RequestId id = sequence.spec.id;
   if (sequence.state == SequenceState::kRunning) {
     std::erase(running_, &sequence);
   } else {
-    std::erase(waiting_, &sequence);
-    waiting_tokens_ -= sequence.wanted();
+    leave_line(sequence);
   }
+  set_demand(sequence, 0);
+  unfollow(sequence);
+  dismiss(sequence);
+  line_.leave(*sequence.flow);
+  if (sequence.spec.deadline) deadlines_.erase({*sequence.spec.deadline, id});
   events_.push_back({std::move(sequence.sink), std::move(event)});
-  const RequestId id = sequence.spec.id;
   finished_.push_back(id);
   sequences_.erase(id);  // gives the blocks back
 }
@@ -90,6 +99,14 @@ void Scheduler::abort(RequestId id) {
   const auto found = sequences_.find(id);
   if (found == sequences_.end()) return;
   finish(*found->second, FinishReason::kAbort, event_of(*found->second));
+}
+
+/// Ends whatever should have been ready by now.
+void Scheduler::expire() {
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now_) {
+    Sequence& sequence = *sequences_.at(deadlines_.begin()->second);
+    finish(sequence, FinishReason::kDeadline, event_of(sequence));
+  }
 }
 
 void Scheduler::abort_all() {

@@ -16,7 +16,9 @@ void Scheduler::preempt(std::size_t index) {
   sequence.lost_tokens = sequence.computed;
   sequence.computed = 0;
   sequence.blocks.clear();
-  enqueue(sequence);
+  dismiss(sequence);
+  set_demand(sequence, sequence.wanted());
+  line_up(sequence);
   ++counters_.preemptions;
   // Every one is counted; the log says it at 1, 2, 4, 8 … so that thrashing does not fill it.
   if (std::has_single_bit(static_cast<std::uint64_t>(counters_.preemptions))) {

@@ -1,94 +1,96 @@
 #include "engine/sched/schedule_step.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/check.h"
 
 namespace kantha::sched {
 namespace {
 
-std::int32_t blocks_for(std::int32_t tokens, std::int32_t block_size) {
-  return (tokens + block_size - 1) / block_size;
+bool is_decode(const RunningCounts& counts) { return counts.wanted - counts.computed == 1; }
+
+std::int32_t missing(const RunningCounts& counts) { return counts.wanted - counts.computed; }
+
+}  // namespace
+
+std::int32_t blocks_taken(const RunningCounts& counts, std::int32_t tokens, BlockShape shape) {
+  const std::int32_t rows = (counts.computed + tokens + shape.tokens - 1) / shape.tokens;
+  return std::max(0, rows - counts.rows) * shape.groups + counts.copies;
 }
 
-std::size_t least_computed(std::span<const RunningCounts> running) {
+std::int32_t tokens_that_fit(const RunningCounts& counts, StepRoom room, BlockShape shape) {
+  if (room.blocks < counts.copies) return 0;
+  const std::int64_t rows = counts.rows + (room.blocks - counts.copies) / shape.groups;
+  const std::int64_t in_rows = rows * shape.tokens - counts.computed;
+  if (in_rows <= 0) return 0;
+  return static_cast<std::int32_t>(
+      std::min({std::int64_t{missing(counts)}, in_rows, std::int64_t{room.tokens}}));
+}
+
+bool plan_decodes(std::span<const RunningCounts> running, StepRoom room, BlockShape shape,
+                  std::vector<std::size_t>& served) {
+  served.clear();
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    if (is_decode(running[i])) served.push_back(i);
+  }
+  const auto budget = static_cast<std::size_t>(room.tokens);
+  if (served.size() > budget) {
+    const auto before = [&](std::size_t a, std::size_t b) {
+      return std::tie(running[a].turn, a) < std::tie(running[b].turn, b);
+    };
+    const auto end = served.begin() + static_cast<std::ptrdiff_t>(budget);
+    std::ranges::partial_sort(served, end, before);
+    served.erase(end, served.end());
+  }
+  for (const std::size_t i : served) {
+    if (tokens_that_fit(running[i], room, shape) == 0) return false;
+    room.blocks -= blocks_taken(running[i], 1, shape);
+  }
+  return true;
+}
+
+std::size_t choose_victim(std::span<const RunningCounts> running, VictimRule rule) {
+  CHECK(running.size() > 1, "a request alone fits the pool");
+  const auto standing = [&](std::size_t i) {
+    const std::int32_t work = rule == VictimRule::kNewest ? 0 : running[i].computed;
+    return std::tuple(-running[i].priority, running[i].batch ? 0 : 1, work);
+  };
   std::size_t victim = 0;
   for (std::size_t i = 1; i < running.size(); ++i) {
-    if (running[i].computed <= running[victim].computed) victim = i;
+    if (standing(i) <= standing(victim)) victim = i;
   }
   return victim;
 }
 
-bool is_decode(const RunningCounts& counts) { return counts.wanted - counts.computed == 1; }
-
-/// Blocks that `tokens` more tokens take from the free list.
-std::int32_t blocks_taken(const RunningCounts& counts, std::int32_t tokens,
-                          std::int32_t block_size) {
-  const std::int32_t end = blocks_for(counts.computed + tokens, block_size);
-  return std::max(0, end - counts.blocks_held) + counts.copies;
-}
-
-/// As many tokens as budget and blocks allow; 0 when not even one fits.
-std::int32_t tokens_that_fit(const RunningCounts& counts, StepRoom room, std::int32_t block_size) {
-  const std::int64_t blocks = std::int64_t{counts.blocks_held} + room.blocks - counts.copies;
-  const std::int64_t in_blocks = blocks * block_size - counts.computed;
-  if (room.blocks < counts.copies || in_blocks <= 0) return 0;
-  const std::int64_t missing = counts.wanted - counts.computed;
-  return static_cast<std::int32_t>(std::min({missing, in_blocks, std::int64_t{room.tokens}}));
-}
-
-}  // namespace
-
-RunningPlan plan_running(std::span<const RunningCounts> running, StepRoom room,
-                         std::int32_t block_size) {
-  RunningPlan plan{.tokens = std::vector<std::int32_t>(running.size(), 0),
-                   .victim = {},
-                   .left = room,
-                   .blocks_promised = 0};
-  bool out_of_blocks = false;
-  bool any = false;
-  const auto grant = [&](std::size_t i) {
-    const std::int32_t tokens = tokens_that_fit(running[i], plan.left, block_size);
-    if (tokens == 0) {
-      out_of_blocks = true;
-      return false;
-    }
-    plan.tokens[i] = tokens;
-    plan.left.tokens -= tokens;
-    plan.left.blocks -= blocks_taken(running[i], tokens, block_size);
-    any = true;
-    return true;
-  };
-  for (std::size_t i = 0; i < running.size() && plan.left.tokens > 0; ++i) {
-    if (!is_decode(running[i]) || grant(i)) continue;
-    plan.victim = least_computed(running);
-    break;
-  }
-  for (std::size_t i = 0; i < running.size() && plan.left.tokens > 0 && !plan.victim; ++i) {
-    if (!is_decode(running[i])) grant(i);
-  }
-  if (out_of_blocks && !any && !plan.victim) plan.victim = least_computed(running);
-  CHECK(!plan.victim || running.size() > 1, "a request alone fits the pool");
+void order_prefills(std::span<const RunningCounts> running, std::vector<std::size_t>& order) {
+  order.clear();
   for (std::size_t i = 0; i < running.size(); ++i) {
-    const std::int32_t held =
-        plan.tokens[i] == 0
-            ? running[i].blocks_held
-            : std::max(running[i].blocks_held,
-                       blocks_for(running[i].computed + plan.tokens[i], block_size));
-    plan.blocks_promised += std::max(0, blocks_for(running[i].wanted, block_size) - held);
+    if (!is_decode(running[i])) order.push_back(i);
   }
-  return plan;
+  std::ranges::sort(order, {}, [&](std::size_t i) {
+    return std::tuple(running[i].priority, missing(running[i]), i);
+  });
 }
 
-std::int32_t plan_waiting(const WaitingCounts& waiting, StepRoom room, std::int32_t blocks_promised,
-                          std::int32_t running_count, std::int32_t block_size) {
-  CHECK(waiting.hit_tokens < waiting.wanted, "something is left to compute");
+OldestShare share_of_oldest(std::span<const RunningCounts> running, std::int32_t budget) {
+  OldestShare share;
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    if (is_decode(running[i])) continue;
+    if (!share.index || running[i].priority < running[*share.index].priority) share.index = i;
+  }
+  if (share.index) share.tokens = std::min(missing(running[*share.index]), (budget + 3) / 4);
+  return share;
+}
+
+std::int32_t plan_waiting(const WaitingCounts& waiting, StepRoom room, std::int32_t running_count,
+                          BlockShape shape) {
+  CHECK(waiting.known < waiting.wanted, "something is left to compute");
   if (room.tokens <= 0) return 0;
-  const std::int32_t needed =
-      blocks_for(waiting.wanted, block_size) - waiting.hit_blocks + waiting.hit_taken;
-  const std::int32_t headroom = (waiting.resumes ? 2 : 1) * running_count;
-  if (std::int64_t{needed} + blocks_promised + headroom > room.blocks) return 0;
-  return std::min(waiting.wanted - waiting.hit_tokens, room.tokens);
+  const std::int64_t headroom =
+      std::int64_t{waiting.resumes ? 2 : 1} * running_count * shape.groups;
+  if (waiting.needed + headroom > room.blocks) return 0;
+  return std::min(waiting.wanted - waiting.known, room.tokens);
 }
 
 }  // namespace kantha::sched

@@ -1,12 +1,15 @@
 #include "engine/sched/scheduler.h"
 
-#include <string>
+#include <algorithm>
 #include <utility>
 
 namespace kantha::sched {
 
 Scheduler::Scheduler(SchedulerOptions options, cache::KvCache& kv)
-    : options_(std::move(options)), kv_(kv) {
+    : options_(std::move(options)),
+      kv_(kv),
+      shape_{.tokens = kv.block_size(), .groups = kv.group_count()},
+      heads_(kv.block_size()) {
   CHECK(options_.context_max >= 2, "a prompt token and an output token");
   CHECK(options_.sequences_max >= 1 && options_.step_tokens_max >= 1);
 }
@@ -30,75 +33,104 @@ StepLoad Scheduler::load() const {
 const StepPlan& Scheduler::schedule(TimePoint now, std::int32_t tokens) {
   CHECK(tokens >= 1 && tokens <= options_.step_tokens_max, "a budget fits the device");
   now_ = now;
+  ++step_;
   plan_.grants.clear();
   plan_.copies.clear();
   plan_.shape = {};
+  for (Sequence* sequence : running_) sequence->granted = 0;
+  expire();
+  dismiss_stalled();
   bool preempted = false;
-  RunningPlan running;
-  while (true) {
-    counts_.clear();
-    for (const Sequence* sequence : running_) {
-      // The next write touches one block that exists already, if any.
-      const bool copies =
-          sequence->blocks.blocks_to_write(sequence->computed, sequence->computed + 1) > 0 &&
-          sequence->blocks.rows() * kv_.block_size() > sequence->computed;
-      counts_.push_back({.computed = sequence->computed,
-                         .wanted = sequence->wanted(),
-                         .blocks_held = sequence->blocks.rows(),
-                         .copies = copies ? 1 : 0});
+  while (!sequences_.empty()) {
+    count_running();
+    if (plan_decodes(counts_, {tokens, kv_.idle()}, shape_, decodes_)) {
+      for (const std::size_t i : decodes_) grant(*running_[i], 1);
+      // Starting another one in a step that had to preempt would only preempt again.
+      hand_out(tokens - static_cast<std::int32_t>(decodes_.size()), !preempted);
+      if (plan_.shape.rows > 0) break;
     }
-    running = plan_running(counts_, {tokens, kv_.idle()}, kv_.block_size());
-    if (!running.victim) break;
-    preempt(*running.victim);
+    preempt(choose_victim(counts_, options_.victims));
     preempted = true;
   }
-  for (std::size_t i = 0; i < running.tokens.size(); ++i) {
-    if (running.tokens[i] > 0) grant(*running_[i], running.tokens[i]);
+  for (Sequence* sequence : running_) {
+    if (sequence->granted > 0) plan_.grants.push_back({sequence, sequence->granted});
   }
-  // Starting another one in a step that had to preempt would only preempt again.
-  if (!preempted) start_waiting({running.left.tokens, kv_.idle()}, running.blocks_promised);
-  CHECK(!plan_.grants.empty() || sequences_.empty(), "a step moves somebody");
+  counters_.block_copies += static_cast<std::int64_t>(plan_.copies.size());
   return plan_;
+}
+
+void Scheduler::count_running() {
+  counts_.clear();
+  for (const Sequence* sequence : running_) {
+    const std::int32_t computed = sequence->computed;
+    const std::int32_t rows = sequence->blocks.rows();
+    // The next write touches a row that exists already, if any.
+    const bool inside = rows * shape_.tokens > computed;
+    counts_.push_back(
+        {.computed = computed,
+         .wanted = sequence->wanted(),
+         .rows = rows,
+         .copies = inside ? sequence->blocks.blocks_to_write(computed, computed + 1) : 0,
+         .priority = sequence->spec.priority,
+         .batch = sequence->spec.slo == SloClass::kBatch,
+         .turn = sequence->turn});
+  }
+}
+
+/// What a sequence holds when all that it wants is computed.
+std::int32_t Scheduler::blocks_in_all(const Sequence& sequence) const {
+  return cache::blocks_for(kv_.options(), sequence.wanted(), options_.step_tokens_max);
+}
+
+/// Idle blocks that no running sequence still needs for what it wants now; may be negative.
+std::int32_t Scheduler::count_spare_blocks() const {
+  std::int32_t spare = kv_.idle();
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    if (running_[i]->granted > 0) continue;
+    spare -= std::max(0, blocks_in_all(*running_[i]) - running_[i]->blocks.held());
+    spare -= counts_[i].copies;
+  }
+  return spare;
+}
+
+/// What decodes leave of the budget, to running prefills and waiting requests, shortest first.
+void Scheduler::hand_out(std::int32_t tokens, bool may_start) {
+  order_prefills(counts_, prefills_);
+  const OldestShare oldest = share_of_oldest(counts_, tokens);
+  std::int32_t kept = oldest.tokens;
+  may_start = may_start && !line_.empty();
+  if (may_start) spare_blocks_ = count_spare_blocks();
+  refused_.clear();
+  for (std::size_t next = 0; tokens > 0;) {
+    Sequence* waiting = may_start && tokens > kept ? next_in_line() : nullptr;
+    const bool none_left = next == prefills_.size();
+    if (waiting != nullptr && (none_left || goes_before(*waiting, counts_[prefills_[next]]))) {
+      tokens -= start(*waiting, tokens - kept);
+      continue;
+    }
+    if (none_left) break;
+    const std::size_t i = prefills_[next++];
+    if (oldest.index == i) kept = 0;
+    const std::int32_t granted = tokens_that_fit(counts_[i], {tokens - kept, kv_.idle()}, shape_);
+    if (granted > 0) grant(*running_[i], granted);
+    tokens -= granted;
+  }
 }
 
 void Scheduler::grant(Sequence& sequence, std::int32_t tokens) {
   const std::int32_t end = sequence.computed + tokens;
   CHECK(sequence.blocks.prepare_write(sequence.computed, end, plan_.copies), "the plan fits");
-  plan_.grants.push_back({.sequence = &sequence, .tokens = tokens});
   plan_.shape.rows += tokens;
   plan_.shape.decodes += sequence.wanted() - sequence.computed == 1 ? 1 : 0;
   plan_.shape.context_tokens +=
       std::int64_t{tokens} * sequence.computed + std::int64_t{tokens} * (tokens + 1) / 2;
+  sequence.granted = tokens;
+  sequence.last_step = step_;
+  sequence.turn = next_turn_++;
 }
 
 std::vector<AddressedEvent> Scheduler::take_events() { return std::exchange(events_, {}); }
 
 std::vector<RequestId> Scheduler::take_finished() { return std::exchange(finished_, {}); }
-
-Status Scheduler::check_integrity() const {
-  TRY_OK(kv_.check_integrity());
-  std::vector<std::int32_t> holds(static_cast<std::size_t>(kv_.total()), 0);
-  for (const auto& [id, sequence] : sequences_) {
-    if (sequence->state == SequenceState::kWaiting && sequence->blocks.rows() > 0) {
-      return internal_error("scheduler: a waiting request holds blocks");
-    }
-    for (std::int32_t i = 0; i < sequence->blocks.rows(); ++i) {
-      ++holds[static_cast<std::size_t>(sequence->blocks.block(0, i))];
-    }
-  }
-  for (BlockId block = 0; block < kv_.total(); ++block) {
-    if (holds[static_cast<std::size_t>(block)] != kv_.pool().holders(block)) {
-      return internal_error("scheduler: block " + std::to_string(block) + " has " +
-                            std::to_string(kv_.pool().holders(block)) + " holders counted");
-    }
-  }
-  if (running_.size() + waiting_.size() != sequences_.size()) {
-    return internal_error("scheduler: a request is in no line");
-  }
-  std::int64_t tokens = 0;
-  for (const Sequence* sequence : waiting_) tokens += sequence->wanted();
-  if (tokens != waiting_tokens_) return internal_error("scheduler: waiting tokens are miscounted");
-  return ok_status();
-}
 
 }  // namespace kantha::sched

@@ -1,16 +1,19 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
+#include <set>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/cache/kv_cache.h"
 #include "engine/sched/schedule_step.h"
 #include "engine/sched/sequence.h"
+#include "engine/sched/shared_heads.h"
 #include "engine/sched/step_budget.h"
+#include "engine/sched/waiting_line.h"
 
 /// Decides which tokens the next step computes, and what the results mean.
 namespace kantha::sched {
@@ -20,6 +23,7 @@ struct SchedulerOptions {
   std::int32_t sequences_max = 0;        ///< running at once
   std::int32_t step_tokens_max = 0;      ///< that fit into one step
   std::vector<TokenId> end_tokens = {};  ///< of the model
+  VictimRule victims = VictimRule::kLeastComputed;
 };
 
 /// `tokens` further for one sequence, from its computed count on.
@@ -44,7 +48,12 @@ struct SchedulerCounters {
   std::int64_t prefix_queries = 0;
   std::int64_t prefix_hits = 0;
   std::int64_t preemptions = 0;
-  std::int64_t recomputed_tokens = 0;
+  std::int64_t recomputed_tokens = 0;  ///< of computed_tokens, for the second time
+  std::int64_t computed_tokens = 0;    ///< by the device
+  std::int64_t block_copies = 0;
+  std::int64_t forks = 0;
+  std::int64_t shared_waits = 0;
+  std::int64_t part_hit_tokens = 0;
   std::int64_t finished[kFinishReasonCount] = {};  ///< by FinishReason
 };
 
@@ -56,13 +65,14 @@ struct AddressedEvent {
 
 /// Owns the sequences; the cache is given and outlives it. Everything runs on the engine thread:
 ///   add, abort … → schedule → (device) → commit → take_events.
-/// Split by phase: admit.cc, scheduler.cc with schedule_step.cc, preempt.cc, commit.cc.
+/// Split by phase: admit.cc with fork.cc and follow.cc, scheduler.cc with schedule_step.cc,
+/// preempt.cc, commit.cc.
 class Scheduler {
  public:
   Scheduler(SchedulerOptions options, cache::KvCache& kv);
 
-  /// Puts a checked request (gateway/admission.h) at the end of the waiting line. One whose resumed
-  /// tokens are already complete ends at once.
+  /// Puts a checked request (gateway/admission.h) in the waiting line. One whose resumed tokens are
+  /// already complete ends at once.
   void add(GenerateSpec spec, std::shared_ptr<EventSink> sink);
   /// Ends a request with kAbort; unknown ids are ignored. Not between schedule and commit.
   void abort(RequestId id);
@@ -70,8 +80,9 @@ class Scheduler {
 
   /// What the next step is about, for its budget.
   StepLoad load() const;
-  /// Plans one step of at most `tokens` tokens, at least 1: empty when there is nothing to do. May
-  /// preempt and start sequences. The reference holds until the next call.
+  /// Plans one step of at most `tokens` tokens, at least 1: empty when there is nothing to do. Ends
+  /// what has passed its deadline; may preempt and start sequences. The reference holds until the
+  /// next call.
   const StepPlan& schedule(TimePoint now, std::int32_t tokens);
   const StepPlan& schedule(TimePoint now) { return schedule(now, options_.step_tokens_max); }
   /// Takes the step's results: one SampledToken per grant that samples, in order.
@@ -83,8 +94,11 @@ class Scheduler {
 
   bool empty() const { return sequences_.empty(); }
   std::int32_t running_count() const { return static_cast<std::int32_t>(running_.size()); }
-  std::int32_t waiting_count() const { return static_cast<std::int32_t>(waiting_.size()); }
-  /// Tokens of waiting requests, preempted ones with their output.
+  std::int32_t waiting_count() const {
+    return static_cast<std::int32_t>(line_.size()) + held_count_;
+  }
+  /// Tokens of waiting requests, preempted ones with their output; of one that will share another's
+  /// prompt, only those after it and at least 1.
   std::int64_t waiting_tokens() const { return waiting_tokens_; }
   const SchedulerCounters& counters() const { return counters_; }
 
@@ -92,29 +106,71 @@ class Scheduler {
   Status check_integrity() const;
 
  private:
-  void enqueue(Sequence& sequence);
-  void start_waiting(StepRoom room, std::int32_t blocks_promised);
-  std::int32_t start(Sequence& sequence, StepRoom room, std::int32_t blocks_promised);
-  std::int32_t try_start(const Sequence& sequence, const cache::PrefixHit& hit, StepRoom room,
-                         std::int32_t blocks_promised) const;
-  void count_start(Sequence& sequence, std::int32_t hit_tokens);
+  // admit.cc
+  Sequence* next_in_line();
+  bool goes_before(const Sequence& waiting, const RunningCounts& prefill) const;
+  std::int32_t start(Sequence& sequence, std::int32_t tokens);
+  std::int32_t try_start(const Sequence& sequence, const cache::PrefixHit& hit,
+                         std::int32_t tokens) const;
+  std::int32_t blocks_needed(const Sequence& sequence, const cache::PrefixHit& hit) const;
+  void refuse(Sequence& sequence);
+  void begin(Sequence& sequence, std::int32_t known, std::int32_t needed, std::int32_t granted);
+  void count_start(Sequence& sequence, std::int32_t known);
+  // fork.cc
+  bool follow_parent(Sequence& sequence);
+  std::int32_t start_fork(Sequence& sequence, std::int32_t tokens);
+  // follow.cc
+  static void follow(Sequence& sequence, Sequence& leader, std::int32_t tokens);
+  static void unfollow(Sequence& sequence);
+  void hold(Sequence& sequence);
+  void line_up(Sequence& sequence);
+  void leave_line(Sequence& sequence);
+  void set_demand(Sequence& sequence, std::int32_t tokens);
+  void lead(Sequence& leader);
+  void dismiss(Sequence& leader);
+  void dismiss_one(Sequence& follower);
+  void dismiss_stalled();
+  bool wait_for_head(Sequence& sequence, std::int32_t known);
+  // scheduler.cc
+  void count_running();
+  std::int32_t blocks_in_all(const Sequence& sequence) const;
+  std::int32_t count_spare_blocks() const;
+  void hand_out(std::int32_t tokens, bool may_start);
   void grant(Sequence& sequence, std::int32_t tokens);
+  // preempt.cc, commit.cc
   void preempt(std::size_t index);
   void commit_grant(const Grant& grant, SampledToken* sampled);
   void append(Sequence& sequence, SampledToken& sampled);
   TokenEvent event_of(const Sequence& sequence) const;
   void finish(Sequence& sequence, FinishReason reason, TokenEvent event);
+  void expire();
+  // check_scheduler.cc
+  Status check_holds() const;
+  Status check_sequence(const Sequence& sequence) const;
 
   SchedulerOptions options_;
   cache::KvCache& kv_;
+  BlockShape shape_;
   std::unordered_map<RequestId, std::unique_ptr<Sequence>> sequences_;
   std::vector<Sequence*> running_;  ///< in order of their (last) start
-  std::deque<Sequence*> waiting_;   ///< in order of arrival
+  WaitingLine line_;
+  SharedHeads heads_;
+  std::set<std::pair<TimePoint, RequestId>> deadlines_;
+  std::int32_t held_count_ = 0;  ///< sequences that wait beside the line
   std::int64_t waiting_tokens_ = 0;
   std::uint64_t next_order_ = 0;
-  TimePoint now_{};  ///< of the step that is planned
+  std::uint64_t next_turn_ = 1;
+
+  // Of the step that is planned.
+  TimePoint now_{};
+  std::uint64_t step_ = 0;
   StepPlan plan_;
-  std::vector<RunningCounts> counts_;
+  std::vector<RunningCounts> counts_;  ///< [running]
+  std::vector<std::size_t> decodes_;   ///< indices of running ones
+  std::vector<std::size_t> prefills_;
+  std::vector<Sequence*> refused_;  ///< did not fit
+  std::int32_t spare_blocks_ = 0;
+
   std::vector<AddressedEvent> events_;
   std::vector<RequestId> finished_;
   SchedulerCounters counters_;

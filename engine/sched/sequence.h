@@ -10,12 +10,14 @@
 #include "engine/cache/sequence_blocks.h"
 #include "engine/sched/generate_spec.h"
 #include "engine/sched/token_event.h"
+#include "engine/sched/waiting_line.h"
 
 /// One request while the engine works on it.
 namespace kantha::sched {
 
 enum class SequenceState : std::uint8_t {
-  kWaiting,  ///< holds no blocks
+  kWaiting,  ///< in line to start; holds no blocks
+  kHeld,     ///< waits for its leader and not in line; holds no blocks
   kRunning,  ///< takes part in steps
 };
 
@@ -28,6 +30,7 @@ struct Sequence {
 
   std::int32_t wanted() const { return static_cast<std::int32_t>(tokens.size()); }
   std::int32_t output_count() const { return wanted() - prompt_count; }
+  bool resumes() const { return lost_tokens > 0; }
 
   GenerateSpec spec;  ///< prompt and resumed have moved into `tokens`
   std::shared_ptr<EventSink> sink;
@@ -42,6 +45,25 @@ struct Sequence {
   bool started = false;            ///< has run before
   TimePoint first_scheduled{};     ///< when
   std::int32_t lost_tokens = 0;    ///< computed when preempted; 0 unless waiting to resume
+
+  // While it waits.
+  WaitingLine::Flow* flow = nullptr;  ///< pays for it, from arrival to end
+  std::int32_t demand = 0;            ///< its part of the tokens that wait; 0 while it runs
+  std::int32_t overtaken = 0;         ///< starts of others since it did not fit
+  std::uint64_t refused_step = 0;     ///< the step in which it did not fit
+
+  // While it runs.
+  std::int32_t granted = 0;     ///< tokens of the step that is planned
+  std::uint64_t last_step = 0;  ///< the step that last served it
+  std::uint64_t turn = 0;       ///< of that grant, over all sequences
+
+  // Shared prompts (follow.cc). A follower starts when its leader has computed so many tokens.
+  Sequence* leader = nullptr;
+  std::int32_t leader_tokens = 0;
+  bool forks = false;  ///< the leader is its parent: its blocks are shared, not found again
+  std::int32_t waits_left = 4;       ///< how often it may still wait for others' heads
+  std::vector<Sequence*> followers;  ///< waiting ones, in order of arrival
+  bool leads = false;                ///< a prefill that others can find (shared_heads.h)
 };
 
 /// What the sampler made of one row of logits.

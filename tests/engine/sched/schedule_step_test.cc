@@ -2,87 +2,136 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace kantha::sched {
 namespace {
 
-constexpr std::int32_t kBlock = 4;
+constexpr BlockShape kShape{.tokens = 4, .groups = 1};
 
-TEST(PlanRunning, HandsOutTheBudgetByTheTable) {
+RunningCounts counts(std::int32_t computed, std::int32_t wanted, std::int32_t rows,
+                     std::int32_t copies = 0) {
+  return {.computed = computed, .wanted = wanted, .rows = rows, .copies = copies};
+}
+
+TEST(TokensThatFit, ByBudgetAndBlocks) {
   struct Case {
     const char* name;
-    std::vector<RunningCounts> running;
+    RunningCounts counts;
     StepRoom room;
-    std::vector<std::int32_t> tokens;
-    StepRoom left;
+    BlockShape shape;
+    std::int32_t tokens;
+    std::int32_t taken;
   };
   const Case cases[] = {
-      {"nothing runs", {}, {8, 8}, {}, {8, 8}},
-      {"decodes take one token each", {{4, 5, 2, 0}, {6, 7, 2, 0}}, {8, 8}, {1, 1}, {6, 8}},
-      {"a decode at a block's end takes a block", {{4, 5, 1, 0}}, {8, 8}, {1}, {7, 7}},
-      {"a copy takes a block as well", {{3, 4, 1, 1}}, {8, 8}, {1}, {7, 7}},
-      {"a prefill takes what is left of the budget", {{0, 20, 0, 0}}, {8, 8}, {8}, {0, 6}},
-      {"decodes come first, wherever they stand",
-       {{0, 20, 0, 0}, {4, 5, 2, 0}},
-       {8, 8},
-       {7, 1},
-       {0, 6}},
-      {"the first prefill is served first", {{0, 6, 0, 0}, {0, 20, 0, 0}}, {8, 8}, {6, 2}, {0, 5}},
-      {"a budget smaller than the decodes serves the first ones",
-       {{4, 5, 2, 0}, {6, 7, 2, 0}},
-       {1, 8},
-       {1, 0},
-       {0, 8}},
-      {"a prefill is cut to the blocks that there are", {{0, 20, 0, 0}}, {16, 2}, {8}, {8, 0}},
-      {"a prefill without a block waits while a decode gets on",
-       {{4, 5, 2, 0}, {4, 20, 1, 0}},
-       {8, 0},
-       {1, 0},
-       {7, 0}},
+      {"a decode inside a block", counts(6, 7, 2), {8, 0}, kShape, 1, 0},
+      {"a decode at a block's end takes a block", counts(4, 5, 1), {8, 8}, kShape, 1, 1},
+      {"and does not fit without", counts(4, 5, 1), {8, 0}, kShape, 0, 0},
+      {"a copy takes a block as well", counts(3, 4, 1, 1), {8, 8}, kShape, 1, 1},
+      {"and does not fit without one", counts(3, 4, 1, 1), {8, 0}, kShape, 0, 0},
+      {"a prefill takes the budget", counts(0, 20, 0), {8, 8}, kShape, 8, 2},
+      {"or what it misses", counts(0, 6, 0), {8, 8}, kShape, 6, 2},
+      {"or as many blocks as there are", counts(0, 20, 0), {16, 2}, kShape, 8, 2},
       {"room in the last held block is used without a new one",
-       {{5, 20, 2, 0}},
+       counts(5, 20, 2),
        {8, 0},
-       {3},
-       {5, 0}},
+       kShape,
+       3,
+       0},
+      {"a row is a block for each group", counts(0, 20, 0), {16, 5}, {4, 2}, 8, 4},
+      {"copies of every group", counts(3, 20, 1, 2), {16, 4}, {4, 2}, 5, 4},
+      {"no budget", counts(0, 20, 0), {0, 8}, kShape, 0, 0},
   };
   for (const Case& c : cases) {
-    const RunningPlan plan = plan_running(c.running, c.room, kBlock);
-    EXPECT_FALSE(plan.victim.has_value()) << c.name;
-    EXPECT_EQ(plan.tokens, c.tokens) << c.name;
-    EXPECT_EQ(plan.left.tokens, c.left.tokens) << c.name;
-    EXPECT_EQ(plan.left.blocks, c.left.blocks) << c.name;
+    const std::int32_t tokens = tokens_that_fit(c.counts, c.room, c.shape);
+    EXPECT_EQ(tokens, c.tokens) << c.name;
+    if (tokens > 0) {
+      EXPECT_EQ(blocks_taken(c.counts, tokens, c.shape), c.taken) << c.name;
+    }
   }
 }
 
-TEST(PlanRunning, NamesTheLeastComputedAsVictimByTheTable) {
+TEST(PlanDecodes, ServesAllThatFit) {
+  std::vector<std::size_t> served;
+  const std::vector<RunningCounts> running = {counts(0, 20, 0), counts(4, 5, 1), counts(6, 7, 2)};
+  EXPECT_TRUE(plan_decodes(running, {8, 1}, kShape, served));
+  EXPECT_EQ(served, (std::vector<std::size_t>{1, 2}));
+  EXPECT_FALSE(plan_decodes(running, {8, 0}, kShape, served)) << "one has no block";
+  EXPECT_TRUE(plan_decodes({}, {8, 0}, kShape, served));
+  EXPECT_TRUE(served.empty());
+}
+
+TEST(PlanDecodes, ABudgetSmallerThanTheDecodesGoesRound) {
+  std::vector<RunningCounts> running(7, counts(6, 7, 2));
+  std::vector<int> turns(7, 0);
+  std::vector<std::size_t> served;
+  std::uint64_t turn = 0;
+  for (int step = 1; step <= 70; ++step) {
+    ASSERT_TRUE(plan_decodes(running, {3, 8}, kShape, served));
+    ASSERT_EQ(served.size(), 3U);
+    for (const std::size_t i : served) {
+      running[i].turn = ++turn;
+      ++turns[i];
+    }
+    const auto [least, most] = std::minmax_element(turns.begin(), turns.end());
+    ASSERT_LE(*most - *least, 1) << "step " << step;
+  }
+}
+
+TEST(ChooseVictim, ByTheTable) {
+  const auto with = [](RunningCounts c, std::int32_t priority, bool batch) {
+    c.priority = priority;
+    c.batch = batch;
+    return c;
+  };
   struct Case {
     const char* name;
     std::vector<RunningCounts> running;
-    std::size_t victim;
+    std::size_t least_computed;
+    std::size_t newest;
   };
   const Case cases[] = {
-      {"the one with the least work, not the one that asks",
-       {{8, 9, 2, 0}, {6, 7, 2, 0}, {12, 13, 4, 0}},
-       1},
-      {"itself, when it has the least work", {{8, 9, 3, 0}, {4, 5, 1, 0}}, 1},
-      {"the later one of equals", {{4, 5, 1, 0}, {4, 5, 1, 0}}, 1},
-      {"a prefill that has hardly begun", {{8, 9, 2, 0}, {4, 40, 1, 0}}, 1},
-      {"one of two prefills that block each other", {{4, 40, 1, 0}, {8, 40, 2, 0}}, 0},
+      {"the one with the least work", {counts(8, 9, 2), counts(6, 7, 2), counts(12, 13, 4)}, 1, 2},
+      {"the later one of equals", {counts(4, 5, 1), counts(4, 5, 1)}, 1, 1},
+      {"a prefill that has hardly begun", {counts(4, 40, 1), counts(8, 9, 2)}, 0, 1},
+      {"batch work before interactive",
+       {with(counts(8, 9, 2), 0, true), with(counts(4, 5, 1), 0, false)},
+       0,
+       0},
+      {"a worse priority before anything else",
+       {with(counts(8, 9, 2), 1, false), with(counts(4, 5, 1), 0, true)},
+       0,
+       0},
   };
   for (const Case& c : cases) {
-    const RunningPlan plan = plan_running(c.running, {8, 0}, kBlock);
-    ASSERT_TRUE(plan.victim.has_value()) << c.name;
-    EXPECT_EQ(*plan.victim, c.victim) << c.name;
+    EXPECT_EQ(choose_victim(c.running, VictimRule::kLeastComputed), c.least_computed) << c.name;
+    EXPECT_EQ(choose_victim(c.running, VictimRule::kNewest), c.newest) << c.name;
   }
 }
 
-TEST(PlanRunning, PromisesWhatGrantedPrefillsStillNeed) {
-  const std::vector<RunningCounts> running = {{0, 20, 0, 0}, {4, 5, 1, 0}};
-  EXPECT_EQ(plan_running(running, {9, 8}, kBlock).blocks_promised, 3);
+TEST(ChooseVictimDeathTest, AloneNobodyCanBeAVictim) {
+  const std::vector<RunningCounts> running = {counts(4, 5, 1)};
+  EXPECT_DEATH(choose_victim(running, VictimRule::kLeastComputed), "alone fits");
 }
 
-TEST(PlanRunningDeathTest, AloneNobodyCanBeAVictim) {
-  const std::vector<RunningCounts> running = {{4, 5, 1, 0}};
-  EXPECT_DEATH(plan_running(running, {8, 0}, kBlock), "alone fits");
+TEST(OrderPrefills, TheShortestFirstWithinAPriorityAndAQuarterForTheOldest) {
+  std::vector<RunningCounts> running = {counts(0, 600, 0), counts(6, 7, 2), counts(0, 30, 0),
+                                        counts(590, 600, 40)};
+  std::vector<std::size_t> order;
+  order_prefills(running, order);
+  EXPECT_EQ(order, (std::vector<std::size_t>{3, 2, 0}));
+  EXPECT_EQ(share_of_oldest(running, 64).index, 0U);
+  EXPECT_EQ(share_of_oldest(running, 64).tokens, 16);
+  EXPECT_EQ(share_of_oldest(running, 1).tokens, 1);
+  EXPECT_EQ(share_of_oldest(running, 0).tokens, 0);
+  running[2].priority = -1;
+  order_prefills(running, order);
+  EXPECT_EQ(order, (std::vector<std::size_t>{2, 3, 0}));
+  EXPECT_EQ(share_of_oldest(running, 400).index, 2U);
+  EXPECT_EQ(share_of_oldest(running, 400).tokens, 30) << "no more than it misses";
+  running.resize(2);
+  running[0] = counts(6, 7, 2);
+  EXPECT_FALSE(share_of_oldest(running, 64).index) << "nobody prefills";
 }
 
 TEST(PlanWaiting, StartsOrWaitsByTheTable) {
@@ -90,48 +139,56 @@ TEST(PlanWaiting, StartsOrWaitsByTheTable) {
     const char* name;
     WaitingCounts waiting;
     StepRoom room;
-    std::int32_t promised;
     std::int32_t running;
+    BlockShape shape;
     std::int32_t tokens;
   };
   const Case cases[] = {
-      {"fits whole", {.wanted = 8}, {16, 8}, 0, 0, 8},
-      {"fits by chunks", {.wanted = 20}, {16, 8}, 0, 0, 16},
-      {"alone it needs no headroom", {.wanted = 8}, {16, 2}, 0, 0, 8},
-      {"no budget is left", {.wanted = 8}, {0, 8}, 0, 0, 0},
-      {"its whole prompt must fit, not its first chunk", {.wanted = 20}, {4, 4}, 0, 0, 0},
-      {"beside others it leaves a block for each", {.wanted = 8}, {16, 4}, 0, 3, 0},
-      {"and starts when there is one for each", {.wanted = 8}, {16, 5}, 0, 3, 8},
-      {"a resume leaves two for each", {.wanted = 8, .resumes = true}, {16, 7}, 0, 3, 0},
-      {"and resumes when there are", {.wanted = 8, .resumes = true}, {16, 8}, 0, 3, 8},
-      {"what running prefills still need is not there", {.wanted = 8}, {16, 5}, 1, 3, 0},
-      {"a hit that others hold costs nothing",
-       {.wanted = 10, .hit_tokens = 8, .hit_blocks = 2},
+      {"fits whole", {.wanted = 8, .needed = 2}, {16, 8}, 0, kShape, 8},
+      {"fits by chunks", {.wanted = 20, .needed = 5}, {16, 8}, 0, kShape, 16},
+      {"alone it needs no headroom", {.wanted = 8, .needed = 2}, {16, 2}, 0, kShape, 8},
+      {"no budget is left", {.wanted = 8, .needed = 2}, {0, 8}, 0, kShape, 0},
+      {"its whole prompt must fit, not its first chunk",
+       {.wanted = 20, .needed = 5},
+       {4, 4},
+       0,
+       kShape,
+       0},
+      {"beside others it leaves a block for each",
+       {.wanted = 8, .needed = 2},
+       {16, 4},
+       3,
+       kShape,
+       0},
+      {"and starts when there is one for each", {.wanted = 8, .needed = 2}, {16, 5}, 3, kShape, 8},
+      {"a row for each is a block per group", {.wanted = 8, .needed = 4}, {16, 9}, 3, {4, 2}, 0},
+      {"a resume leaves two for each",
+       {.wanted = 8, .needed = 2, .resumes = true},
+       {16, 7},
+       3,
+       kShape,
+       0},
+      {"and resumes when there are",
+       {.wanted = 8, .needed = 2, .resumes = true},
+       {16, 8},
+       3,
+       kShape,
+       8},
+      {"running prefills may need more than there is",
+       {.wanted = 8, .needed = 2},
+       {16, -3},
+       0,
+       kShape,
+       0},
+      {"what is known is not computed",
+       {.wanted = 10, .known = 8, .needed = 1},
        {16, 1},
        0,
-       0,
+       kShape,
        2},
-      {"an idle hit leaves the free list",
-       {.wanted = 10, .hit_tokens = 8, .hit_blocks = 2, .hit_taken = 2},
-       {16, 2},
-       0,
-       0,
-       0},
-      {"a full hit computes one token in a copy",
-       {.wanted = 8, .hit_tokens = 7, .hit_blocks = 2, .hit_taken = 3},
-       {16, 3},
-       0,
-       0,
-       1},
-      {"and waits without room for the copy",
-       {.wanted = 8, .hit_tokens = 7, .hit_blocks = 2, .hit_taken = 3},
-       {16, 2},
-       0,
-       0,
-       0},
   };
   for (const Case& c : cases) {
-    EXPECT_EQ(plan_waiting(c.waiting, c.room, c.promised, c.running, kBlock), c.tokens) << c.name;
+    EXPECT_EQ(plan_waiting(c.waiting, c.room, c.running, c.shape), c.tokens) << c.name;
   }
 }
 
