@@ -43,9 +43,7 @@ void Scheduler::commit_grant(const Grant& grant, SampledToken* sampled) {
   }
   sequence.computed += grant.tokens;
   counters_.computed_tokens += grant.tokens;
-  const std::span<const TokenId> tokens(sequence.tokens);
-  sequence.blocks.publish(tokens.first(static_cast<std::size_t>(sequence.computed)),
-                          sequence.spec.salt);
+  sequence.blocks.publish(computed_tokens(sequence), sequence.spec.salt);
   lead(sequence);
   if (sequence.computed == sequence.wanted()) heads_.erase(sequence);
   if (sampled != nullptr) append(sequence, *sampled);
@@ -92,6 +90,10 @@ void Scheduler::finish(Sequence& sequence, FinishReason reason, TokenEvent event
   if (sequence.spec.deadline) deadlines_.erase({*sequence.spec.deadline, id});
   events_.push_back({std::move(sequence.sink), std::move(event)});
   finished_.push_back(id);
+  if (reason != FinishReason::kError) {
+    // Its tail is the head of a chat's next turn.
+    sequence.blocks.clear(computed_tokens(sequence), sequence.spec.salt);
+  }
   sequences_.erase(id);  // gives the blocks back
 }
 

@@ -7,15 +7,15 @@
 namespace kantha::sched {
 
 /// All or nothing: the sequence keeps its tokens, gives up every block and goes back to its place
-/// in the waiting line. Its full blocks stay cached until somebody needs them, so that a quick
-/// resume finds most of its work again. Recomputation gives the same bits, hence the same further
+/// in the waiting line. Its content stays cached until somebody needs the blocks, so that a quick
+/// resume finds all of its work again. Recomputation gives the same bits, hence the same further
 /// tokens.
 void Scheduler::preempt(std::size_t index) {
   Sequence& sequence = *running_[index];
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
   sequence.lost_tokens = sequence.computed;
+  sequence.blocks.clear(computed_tokens(sequence), sequence.spec.salt);
   sequence.computed = 0;
-  sequence.blocks.clear();
   dismiss(sequence);
   set_demand(sequence, sequence.wanted());
   line_up(sequence);

@@ -66,6 +66,11 @@ struct Sequence {
   bool leads = false;                ///< a prefill that others can find (shared_heads.h)
 };
 
+/// Those with keys and values.
+inline std::span<const TokenId> computed_tokens(const Sequence& sequence) {
+  return std::span(sequence.tokens).first(static_cast<std::size_t>(sequence.computed));
+}
+
 /// What the sampler made of one row of logits.
 struct SampledToken {
   TokenId token = 0;

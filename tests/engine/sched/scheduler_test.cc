@@ -72,6 +72,40 @@ TEST_F(SchedulerTest, AResumeFindsItsOwnBlocksAgain) {
   EXPECT_EQ(counters().recomputed_tokens, 4);
 }
 
+TEST_F(SchedulerTest, TheNextTurnOfAChatFindsTheTailOfTheLast) {
+  make(16, options(8, 64));
+  add(1, 6, 2);  // computes 6 prompt tokens and the first of its two output tokens
+  EXPECT_EQ(step(), "1:6");
+  EXPECT_EQ(step(), "1:1");
+  ASSERT_TRUE(scheduler_->empty());
+  GenerateSpec next;
+  next.id = {2};
+  next.prompt = {100, 101, 102, 103, 104, 105, 1, 1, 50};
+  next.max_tokens = 1;
+  scheduler_->add(std::move(next), std::make_shared<NullSink>());
+  EXPECT_EQ(step(), "2:2") << "a block and the three tokens of its tail are there";
+  EXPECT_EQ(scheduler_->counters().prefix_hits, 7);
+}
+
+TEST_F(SchedulerTest, AnAbortedRequestsWorkIsFoundAndABrokenOnesIsNot) {
+  for (const bool broken : {false, true}) {
+    make(16, options(8, 64));
+    add(1, 6, 5);
+    step();
+    if (broken) {
+      ASSERT_EQ(scheduler_->schedule({}).grants.size(), 1U);
+      std::vector<SampledToken> sampled(1);
+      sampled[0].error = "not a number";
+      scheduler_->commit(sampled);
+    } else {
+      scheduler_->abort({1});
+    }
+    ASSERT_TRUE(scheduler_->empty());
+    const std::vector<TokenId> prompt = {100, 101, 102, 103, 104, 105, 9};
+    EXPECT_EQ(kv_->find(prompt, 0).tokens, broken ? 4 : 6);
+  }
+}
+
 TEST_F(SchedulerTest, AbortsReachWaitingAndRunningRequests) {
   make(64, options(1, 64));
   add(1, 4, 10);
