@@ -1,11 +1,14 @@
 #include "bench/engine/null_forward.h"
 
+#include <algorithm>
+
 #include "base/rng.h"
+#include "engine/exec/row_kernels.h"
 
 namespace kantha::bench {
 namespace {
 
-constexpr float kPeak = 14;
+constexpr float kPeak = 16;
 
 }  // namespace
 
@@ -19,25 +22,46 @@ void NullForward::fill(std::span<float> row) {
   }
 }
 
+void NullForward::update_maximum(std::span<const float> row, std::size_t index) {
+  const std::size_t block = peaks_[index].token / exec::kLogitBlock;
+  const std::size_t start = block * exec::kLogitBlock;
+  maxima_[index * exec::logit_blocks(row.size()) + block] =
+      exec::block_maximum(row.subspan(start, std::min(exec::kLogitBlock, row.size() - start)));
+}
+
 void NullForward::move_peak(std::span<float> row, std::size_t index) {
   Peak& peak = peaks_[index];
   row[peak.token] = peak.hidden;
+  update_maximum(row, index);
   peak.token = random_bits(steps_, index) % row.size();
   peak.hidden = row[peak.token];
   row[peak.token] = kPeak;
+  update_maximum(row, index);
 }
 
 void NullForward::run(const exec::Batch& batch, std::span<float> logits) {
   ++steps_;
   const auto vocabulary = static_cast<std::size_t>(vocabulary_);
+  const std::size_t blocks = exec::logit_blocks(vocabulary);
   for (std::size_t i = 0; i < batch.logit_rows.size(); ++i) {
     const auto row = logits.subspan(i * vocabulary, vocabulary);
     if (i == peaks_.size()) {
       fill(row);
       peaks_.push_back({.token = 0, .hidden = row[0]});
+      maxima_.resize(peaks_.size() * blocks);
+      for (std::size_t token = 0; token < vocabulary; token += exec::kLogitBlock) {
+        peaks_[i] = {.token = token, .hidden = row[token]};
+        update_maximum(row, i);
+      }
     }
     move_peak(row, i);
   }
+}
+
+void NullForward::run_with_maxima(const exec::Batch& batch, std::span<float> logits,
+                                  std::span<float> maxima) {
+  run(batch, logits);
+  std::copy_n(maxima_.begin(), maxima.size(), maxima.begin());
 }
 
 }  // namespace kantha::bench

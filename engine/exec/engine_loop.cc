@@ -53,7 +53,15 @@ EngineLoop::EngineLoop(std::unique_ptr<Forward> forward, EngineOptions options, 
       kv_(cache_options(options_)),
       scheduler_(scheduler_options(options_), kv_),
       builder_(options_.kv.block_size),
-      budget_(options_.step_tokens_max, options_.itl_target) {
+      budget_(options_.step_tokens_max, options_.itl_target),
+      // Left as it is: pages that no step writes are never touched.
+      logits_(std::make_unique_for_overwrite<float[]>(
+          static_cast<std::size_t>(options_.sequences_max) *
+          static_cast<std::size_t>(forward_->vocabulary_size()))),
+      maxima_(std::make_unique_for_overwrite<float[]>(
+          static_cast<std::size_t>(options_.sequences_max) *
+          logit_blocks(static_cast<std::size_t>(forward_->vocabulary_size())))),
+      sampler_(forward_->threads()) {
   CHECK(options_.step_tokens_max <= forward_->rows_max(), "a step's rows fit the forward");
   CHECK(options_.sequences_max <= forward_->logit_rows_max(), "a step's logits fit the forward");
   CHECK(options_.requests_queued_max >= 1 && options_.prompt_tokens_queued_max >= 0);
@@ -98,12 +106,10 @@ void EngineLoop::step(LapTimer& timer) {
   const Batch batch = builder_.build(plan);
   times_.build = timer.lap();
   for (const cache::BlockCopy& copy : plan.copies) forward_->copy_block(copy.from, copy.to);
-  const auto vocabulary = static_cast<std::size_t>(forward_->vocabulary_size());
-  logits_.resize(std::max(logits_.size(), batch.logit_rows.size() * vocabulary));
-  forward_->run(batch, std::span(logits_).first(batch.logit_rows.size() * vocabulary));
+  const LogitRows rows = run(batch);
   times_.forward = timer.lap();
   forward_total_ += times_.forward;
-  sample(plan);
+  sampler_.sample(plan, rows, *forward_, sampled_);
   times_.sample = timer.lap();
   scheduler_.commit(sampled_);
   times_.commit = timer.lap();
@@ -116,17 +122,13 @@ void EngineLoop::step(LapTimer& timer) {
 #endif
 }
 
-void EngineLoop::sample(const sched::StepPlan& plan) {
-  sampled_.clear();
+LogitRows EngineLoop::run(const Batch& batch) {
   const auto vocabulary = static_cast<std::size_t>(forward_->vocabulary_size());
-  for (const sched::Grant& grant : plan.grants) {
-    if (!grant.samples()) continue;
-    const sched::Sequence& sequence = *grant.sequence;
-    DrawPoint point{.position = static_cast<std::uint64_t>(sequence.output_count())};
-    if (sequence.output_count() < sequence.spec.min_tokens) point.masked = sequence.end_ids;
-    const auto row = std::span(logits_).subspan(sampled_.size() * vocabulary, vocabulary);
-    sampled_.push_back(sampler_.sample(row, sequence.spec.sampling, point));
-  }
+  const std::size_t rows = batch.logit_rows.size();
+  const std::span logits(logits_.get(), rows * vocabulary);
+  const std::span maxima(maxima_.get(), rows * logit_blocks(vocabulary));
+  forward_->run_with_maxima(batch, logits, maxima);
+  return {.logits = logits, .maxima = maxima};
 }
 
 /// Keeps the rate of computed tokens as a moving average over about the last 16 steps.

@@ -9,7 +9,7 @@
 #include "engine/exec/engine_thread.h"
 #include "engine/exec/forward.h"
 #include "engine/exec/lap_timer.h"
-#include "engine/exec/sampler.h"
+#include "engine/exec/step_sampler.h"
 #include "engine/gateway/inbox.h"
 #include "engine/gateway/outbox.h"
 #include "engine/sched/scheduler.h"
@@ -61,7 +61,7 @@ class EngineLoop {
  private:
   void accept(gateway::Inbox::Delivery delivery);
   void step(LapTimer& timer);
-  void sample(const sched::StepPlan& plan);
+  LogitRows run(const Batch& batch);
   void measure(const sched::StepShape& shape);
   void report();
   gateway::EngineStats stats() const;
@@ -74,9 +74,10 @@ class EngineLoop {
   sched::Scheduler scheduler_;
   BatchBuilder builder_;
   sched::StepBudget budget_;
-  Sampler sampler_;
   gateway::Outbox outbox_;
-  std::vector<float> logits_;  ///< [sequences_max, vocabulary]
+  std::unique_ptr<float[]> logits_;  ///< [sequences_max, vocabulary]
+  std::unique_ptr<float[]> maxima_;  ///< [sequences_max, logit_blocks(vocabulary)]
+  StepSampler sampler_;
   std::vector<sched::SampledToken> sampled_;
   std::int32_t step_tokens_ = 0;  ///< budget of the last step
   TurnTimes times_;

@@ -41,12 +41,34 @@ class Forward {
   virtual ~Forward() = default;
   /// logits [S, vocabulary] f32, row-major. CHECKs the shapes.
   virtual void run(const Batch& batch, std::span<float> logits) = 0;
+  /// As run; also maxima [S, logit_blocks(vocabulary)] f32, row-major: block_maximum of each block
+  /// of the rows (row_kernels.h), so that a greedy choice need not read the rows. Unless a device
+  /// has something better, they are computed from the logits.
+  virtual void run_with_maxima(const Batch& batch, std::span<float> logits,
+                               std::span<float> maxima);
   /// Copies the content of one KV block to another (copy-on-write).
   virtual void copy_block(BlockId from, BlockId to) = 0;
   virtual std::int32_t vocabulary_size() const = 0;
   /// Largest T and S that `run` takes.
   virtual std::int32_t rows_max() const = 0;
   virtual std::int32_t logit_rows_max() const = 0;
+
+  /// Threads that `for_each` uses, the caller's included.
+  virtual int threads() const { return 1; }
+  /// Calls visit(item, thread) for each item in [0, count) and returns when all have returned:
+  /// every item once, on any thread in [0, threads()), in any order. For work on logits between two
+  /// runs.
+  template <class Visit>
+  void for_each(std::int32_t count, Visit& visit) {
+    share_out(count, &visit, [](void* context, std::int32_t item, int thread) {
+      (*static_cast<Visit*>(context))(item, thread);
+    });
+  }
+
+ protected:
+  using ItemTask = void (*)(void* context, std::int32_t item, int thread);
+  /// Without threads of its own a Forward does them one after the other.
+  virtual void share_out(std::int32_t count, void* context, ItemTask task);
 };
 
 }  // namespace kantha::exec

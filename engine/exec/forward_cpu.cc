@@ -1,3 +1,4 @@
+#include <atomic>
 #include <string>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "engine/exec/forward_cpu_step.h"
 #include "engine/exec/forward_cpu_weights.h"
 #include "engine/exec/forward_factory.h"
+#include "engine/exec/row_kernels.h"
 #include "engine/ops/cpu/cpu_features.h"
 
 namespace kantha::exec {
@@ -29,7 +31,37 @@ class ForwardCpu final : public Forward {
     last_.reserve(options.logit_rows_max, weights_.config.kv_heads);
   }
 
-  void run(const Batch& batch, std::span<float> logits) override {
+  void run(const Batch& batch, std::span<float> logits) override { run_step(batch, logits, {}); }
+  void run_with_maxima(const Batch& batch, std::span<float> logits,
+                       std::span<float> maxima) override {
+    CHECK(maxima.size() ==
+              batch.logit_rows.size() * logit_blocks(static_cast<std::size_t>(vocabulary_size())),
+          "maxima [S, blocks]");
+    run_step(batch, logits, maxima);
+  }
+
+  void copy_block(BlockId from, BlockId to) override { kv_.copy_block(from, to); }
+  std::int32_t vocabulary_size() const override { return weights_.config.vocabulary; }
+  std::int32_t rows_max() const override { return options_.rows_max; }
+  std::int32_t logit_rows_max() const override { return options_.logit_rows_max; }
+  int threads() const override { return pool_->threads(); }
+
+ protected:
+  void share_out(std::int32_t count, void* context, ItemTask task) override {
+    if (count < 2) return Forward::share_out(count, context, task);
+    std::atomic<std::int32_t> taken = 0;
+    auto work = [&](int thread) {
+      for (;;) {
+        const std::int32_t item = taken.fetch_add(1, std::memory_order_relaxed);
+        if (item >= count) return;
+        task(context, item, thread);
+      }
+    };
+    pool_->run(work);
+  }
+
+ private:
+  void run_step(const Batch& batch, std::span<float> logits, std::span<float> maxima) {
     const model::LlamaConfig& config = weights_.config;
     const BatchLimits limits{options_.kv, options_.rows_max, options_.logit_rows_max,
                              config.vocabulary};
@@ -39,18 +71,12 @@ class ForwardCpu final : public Forward {
     all_.set_all(batch, rows_per_item, config.kv_heads);
     last_.set_logit_rows(batch, rows_per_item, config.kv_heads);
     for (auto& taken : scratch_.items_taken) taken.store(0, std::memory_order_relaxed);
-    const CpuStepContext context{weights_, kernels_, *pool_, kv_,   scratch_,
-                                 all_,     last_,    batch,  logits};
+    const CpuStepContext context{weights_, kernels_, *pool_, kv_,    scratch_,
+                                 all_,     last_,    batch,  logits, maxima};
     auto step = [&context](int thread) { CpuStep(context, thread).run(); };
     pool_->run(step);
   }
 
-  void copy_block(BlockId from, BlockId to) override { kv_.copy_block(from, to); }
-  std::int32_t vocabulary_size() const override { return weights_.config.vocabulary; }
-  std::int32_t rows_max() const override { return options_.rows_max; }
-  std::int32_t logit_rows_max() const override { return options_.logit_rows_max; }
-
- private:
   const ForwardOptions options_;
   const ops::cpu::KernelTable& kernels_;
   std::unique_ptr<ops::cpu::ThreadPool> pool_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/exec/row_kernels.h"
 #include "engine/ops/cpu/embedding_row.h"
 
 namespace kantha::exec {
@@ -192,17 +193,36 @@ void CpuStep::gate_up(const CpuLayer& layer, const Activations& in, std::int64_t
                 });
 }
 
+/// By blocks of logits, so that the one who has written a block also takes its maxima while they
+/// are in the cache.
 void CpuStep::write_logits() {
   const PackedMatrix& matrix = c_.weights.output;
   const auto rows = static_cast<std::int64_t>(c_.batch.logit_rows.size());
   const Activations in = normalise(scratch_.x_logits, rows, c_.weights.output_norm,
                                    is_quantised(matrix.type), kLogitsGrain);
-  for_each_tile(
-      matrix.groups, rows, [&](std::int64_t group, std::int64_t panel, std::int64_t tokens) {
+  constexpr std::int64_t kBlockGroups = static_cast<std::int64_t>(kLogitBlock) / kGroupRows;
+  const auto blocks =
+      static_cast<std::int64_t>(logit_blocks(static_cast<std::size_t>(matrix.rows)));
+  for_each_panels(blocks, rows, [&](std::int64_t block, std::int64_t first, std::int64_t last) {
+    const std::int64_t end = std::min(matrix.groups, (block + 1) * kBlockGroups);
+    for (std::int64_t group = block * kBlockGroups; group < end; ++group) {
+      for (std::int64_t panel = first; panel < last; ++panel) {
+        const std::int64_t tokens = std::min(kPanelTokens, rows - panel * kPanelTokens);
         gemm(matrix, group, in, panel, tokens, own_.tiles);
         float* to = c_.logits.data() + panel * kPanelTokens * matrix.rows + group * kGroupRows;
         kernels_.store_tile(own_.tiles, tokens, group_rows(matrix, group), to, matrix.rows);
-      });
+      }
+    }
+    if (c_.maxima.empty()) return;
+    const std::int64_t start = block * static_cast<std::int64_t>(kLogitBlock);
+    const auto count =
+        static_cast<std::size_t>(std::min<std::int64_t>(kLogitBlock, matrix.rows - start));
+    for (std::int64_t row = first * kPanelTokens; row < std::min(rows, last * kPanelTokens);
+         ++row) {
+      c_.maxima[static_cast<std::size_t>(row * blocks + block)] =
+          block_maximum({c_.logits.data() + row * matrix.rows + start, count});
+    }
+  });
 }
 
 }  // namespace kantha::exec

@@ -22,6 +22,7 @@ struct CpuStepContext {
   const AttentionPlan& last;  ///< attention of the logit rows, for the last layer
   const Batch& batch;
   std::span<float> logits;
+  std::span<float> maxima;  ///< [S, logit_blocks] or empty: not wanted
 };
 
 /// One thread's part of one step. Every thread of the pool runs the same stages with the same
@@ -65,7 +66,11 @@ class CpuStep {
   void set_tiles(std::int64_t index, const AttentionItem& item, std::int64_t first_token,
                  std::int64_t tokens, ops::cpu::AttentionPiece& piece);
 
-  /// Calls visit(unit, panel, tokens) for this thread's share of units × panels of `rows` tokens.
+  /// Calls visit(unit, first, last) for this thread's share of units × runs of panels of `rows`
+  /// tokens.
+  template <class Visit>
+  void for_each_panels(std::int64_t units, std::int64_t rows, Visit visit) const;
+  /// Calls visit(unit, panel, tokens) for each panel of them.
   template <class Visit>
   void for_each_tile(std::int64_t units, std::int64_t rows, Visit visit) const;
   /// This thread's share of [0, count).
@@ -84,7 +89,7 @@ class CpuStep {
 };
 
 template <class Visit>
-void CpuStep::for_each_tile(std::int64_t units, std::int64_t rows, Visit visit) const {
+void CpuStep::for_each_panels(std::int64_t units, std::int64_t rows, Visit visit) const {
   using ops::cpu::kPanelTokens;
   // Panels are taken a few at a time: a few stay in the cache while all units pass over them.
   constexpr std::int64_t kPanelsAtOnce = 8;
@@ -93,12 +98,19 @@ void CpuStep::for_each_tile(std::int64_t units, std::int64_t rows, Visit visit) 
   const std::int64_t end = share_end(units * chunks);
   for (std::int64_t item = share_begin(units * chunks); item < end; ++item) {
     const std::int64_t first = item / units * kPanelsAtOnce;
-    const std::int64_t last = first + kPanelsAtOnce < panels ? first + kPanelsAtOnce : panels;
+    visit(item % units, first, first + kPanelsAtOnce < panels ? first + kPanelsAtOnce : panels);
+  }
+}
+
+template <class Visit>
+void CpuStep::for_each_tile(std::int64_t units, std::int64_t rows, Visit visit) const {
+  using ops::cpu::kPanelTokens;
+  for_each_panels(units, rows, [&](std::int64_t unit, std::int64_t first, std::int64_t last) {
     for (std::int64_t panel = first; panel < last; ++panel) {
       const std::int64_t left = rows - panel * kPanelTokens;
-      visit(item % units, panel, left < kPanelTokens ? left : kPanelTokens);
+      visit(unit, panel, left < kPanelTokens ? left : kPanelTokens);
     }
-  }
+  });
 }
 
 }  // namespace kantha::exec

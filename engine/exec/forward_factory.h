@@ -11,9 +11,9 @@ namespace kantha::exec {
 
 struct ForwardOptions {
   KvShape kv;
-  std::int32_t rows_max = 512;        ///< largest T of one batch
-  std::int32_t logit_rows_max = 64;   ///< largest S of one batch
-  std::int32_t threads = 1;           ///< compute threads, the caller's included
+  std::int32_t rows_max = 512;       ///< largest T of one batch
+  std::int32_t logit_rows_max = 64;  ///< largest S of one batch
+  std::int32_t threads = 1;          ///< compute threads, the caller's included
 };
 
 /// Plain truth: f32 loops over dequantised weights, one thread, f32 KV. Slow on purpose.

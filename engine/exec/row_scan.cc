@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
+#include <cmath>
 #include <functional>
 #include <limits>
 
@@ -12,83 +12,59 @@ namespace kantha::exec {
 namespace {
 
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
-constexpr std::size_t kLanes = 16;
 
-/// Maximum of up to kBlock logits; sets `bad` on NaN and +inf. Lanes are independent, so that the
-/// compiler may use vector registers without changing a result.
-float block_maximum(const float* x, std::size_t count, bool& bad) {
-  std::array<float, kLanes> best;
-  std::array<std::int32_t, kLanes> wrong{};
-  best.fill(kNothing);
-  std::size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const float value = x[i + lane];
-      best[lane] = value > best[lane] ? value : best[lane];
-      wrong[lane] |= value <= std::numeric_limits<float>::max() ? 0 : 1;
-    }
-  }
-  for (; i < count; ++i) {
-    best[0] = x[i] > best[0] ? x[i] : best[0];
-    wrong[0] |= x[i] <= std::numeric_limits<float>::max() ? 0 : 1;
-  }
-  for (const std::int32_t flag : wrong) bad = bad || flag != 0;
-  return *std::ranges::max_element(best);
-}
-
-/// exp(x) for x ≤ 0 within 2 ulp; 0 below -87. Cody-Waite reduction by ln 2 and a Taylor polynomial
-/// of degree 7 on [-ln2/2, ln2/2]; no branch, for the same reason as above.
-float exp_nonpositive(float x) {
-  const float kept = x < -87.0F ? -87.0F : x;
-  constexpr float kRounder = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
-  const float shifted = kept * 1.44269504F + kRounder;
-  const float n = shifted - kRounder;
-  const float r = (kept - n * 0.693359375F) - n * -2.12194440e-4F;
-  float p = 1.0F / 5040;
-  p = p * r + 1.0F / 720;
-  p = p * r + 1.0F / 120;
-  p = p * r + 1.0F / 24;
-  p = p * r + 1.0F / 6;
-  p = p * r + 0.5F;
-  p = p * r + 1.0F;
-  p = p * r + 1.0F;
-  const std::int32_t exponent = static_cast<std::int32_t>(n) + 127;
-  const float scale = std::bit_cast<float>(exponent << 23);
-  return x < -87.0F ? 0.0F : p * scale;
+std::span<const float> block_of(std::span<const float> logits, std::size_t index) {
+  const std::size_t start = index * kLogitBlock;
+  return logits.subspan(start, std::min(kLogitBlock, logits.size() - start));
 }
 
 }  // namespace
 
-std::optional<std::string> RowScan::scan(std::span<const float> logits) {
+std::optional<std::string> RowScan::scan(std::span<const float> logits,
+                                         std::span<const float> maxima) {
   CHECK(!logits.empty(), "a vocabulary has tokens");
+  const std::size_t blocks = logit_blocks(logits.size());
+  CHECK(maxima.empty() || maxima.size() == blocks, "a maximum for each block");
   logits_ = logits;
-  block_max_.clear();
-  bool bad = false;
-  max_ = kNothing;
-  for (std::size_t start = 0; start < logits.size(); start += kBlock) {
-    const std::size_t count = std::min(kBlock, logits.size() - start);
-    block_max_.push_back(block_maximum(logits.data() + start, count, bad));
-    max_ = std::max(max_, block_max_.back());
+  if (maxima.empty()) {
+    block_max_.clear();
+    for (std::size_t i = 0; i < blocks; ++i) {
+      block_max_.push_back(block_maximum(block_of(logits, i)));
+    }
+  } else {
+    block_max_.assign(maxima.begin(), maxima.end());
   }
-  if (bad) return "the model's output holds NaN or infinity";
+  return judge();
+}
+
+std::optional<std::string> RowScan::judge() {
+  max_ = block_maximum(block_max_);
+  if (std::isnan(max_)) return "the model's output holds NaN or infinity";
   if (max_ == kNothing) return "the model's output allows no token";
   return std::nullopt;
 }
 
+std::optional<std::string> RowScan::mask(std::span<float> logits, std::span<const TokenId> tokens) {
+  CHECK(logits.data() == logits_.data(), "the row that was scanned");
+  for (const TokenId token : tokens) logits[static_cast<std::size_t>(token)] = kNothing;
+  for (const TokenId token : tokens) {
+    const std::size_t index = static_cast<std::size_t>(token) / kLogitBlock;
+    block_max_[index] = block_maximum(block_of(logits_, index));
+  }
+  return judge();
+}
+
 TokenId RowScan::argmax() const {
-  const auto block =
-      static_cast<std::size_t>(std::ranges::find(block_max_, max_) - block_max_.begin());
-  const auto rest = logits_.subspan(block * kBlock);
-  return static_cast<TokenId>(block * kBlock) +
-         static_cast<TokenId>(std::ranges::find(rest, max_) - rest.begin());
+  const std::size_t block = first_equal(block_max_, max_);
+  return static_cast<TokenId>(block * kLogitBlock + first_equal(block_of(logits_, block), max_));
 }
 
 void RowScan::above(float floor, std::vector<Candidate>& kept) const {
   kept.clear();
   for (std::size_t block = 0; block < block_max_.size(); ++block) {
     if (block_max_[block] < floor) continue;
-    const std::size_t end = std::min((block + 1) * kBlock, logits_.size());
-    for (std::size_t i = block * kBlock; i < end; ++i) {
+    const std::size_t end = std::min((block + 1) * kLogitBlock, logits_.size());
+    for (std::size_t i = block * kLogitBlock; i < end; ++i) {
       if (logits_[i] >= floor && logits_[i] > kNothing) {
         kept.push_back({.logit = logits_[i], .token = static_cast<TokenId>(i)});
       }
@@ -114,41 +90,43 @@ void RowScan::best(std::size_t n, std::vector<Candidate>& kept) const {
   kept.resize(n);
 }
 
-void RowWeights::compute(std::span<const float> logits, float max, float temperature) {
-  weights_.resize(logits.size());
-  block_sums_.clear();
+void RowWeights::set(std::span<const float> logits, float max, float temperature) {
   logits_ = logits;
-  max_ = max;
-  inverse_ = 1.0F / temperature;
-  const float inverse = inverse_;
+  scale_ = {.max = max, .inverse = 1.0F / temperature};
+}
+
+std::span<const float> RowWeights::block(std::size_t index) const {
+  return block_of(logits_, index);
+}
+
+void RowWeights::weigh(std::span<Candidate> kept) const {
+  for (Candidate& candidate : kept) candidate.weight = weight_of(candidate.logit, scale_);
+}
+
+double RowWeights::add_up() {
+  block_sums_.clear();
   total_ = 0;
-  for (std::size_t start = 0; start < logits.size(); start += RowScan::kBlock) {
-    const std::size_t end = std::min(start + RowScan::kBlock, logits.size());
-    for (std::size_t i = start; i < end; ++i) {
-      weights_[i] = exp_nonpositive((logits[i] - max) * inverse);
-    }
-    std::array<double, 8> sums{};
-    std::size_t i = start;
-    for (; i + 8 <= end; i += 8) {
-      for (std::size_t lane = 0; lane < 8; ++lane) sums[lane] += double{weights_[i + lane]};
-    }
-    for (; i < end; ++i) sums[0] += double{weights_[i]};
-    double sum = 0;
-    for (const double lane : sums) sum += lane;
-    block_sums_.push_back(sum);
-    total_ += sum;
+  for (std::size_t i = 0; i < logit_blocks(logits_.size()); ++i) {
+    block_sums_.push_back(weigh_block(block(i), scale_));
+    total_ += block_sums_.back();
   }
+  return total_;
 }
 
 float RowWeights::depth_of(double need) const {
   // exp(-20) of the best is far below what decides a prefix; deeper tokens share one bucket.
   constexpr std::size_t kBuckets = 20 * 64;
   by_depth_.assign(kBuckets + 1, 0);
-  const float scale = inverse_ / kDepthStep;
-  for (std::size_t i = 0; i < weights_.size(); ++i) {
-    const float place = (max_ - logits_[i]) * scale;
-    const auto bucket = place < float{kBuckets} ? static_cast<std::size_t>(place) : kBuckets;
-    by_depth_[bucket] += double{weights_[i]};
+  const float per_step = scale_.inverse / kDepthStep;
+  std::array<float, kLogitBlock> weights;
+  for (std::size_t index = 0; index < logit_blocks(logits_.size()); ++index) {
+    const std::span<const float> logits = block(index);
+    weigh_block(logits, scale_, weights);
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      const float place = (scale_.max - logits[i]) * per_step;
+      const auto bucket = place < float{kBuckets} ? static_cast<std::size_t>(place) : kBuckets;
+      by_depth_[bucket] += double{weights[i]};
+    }
   }
   double passed = 0;
   for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
@@ -166,14 +144,15 @@ TokenId RowWeights::token_at(double target) const {
   }
   // Rounding may leave the target just behind the last weight: then the last possible token it is.
   TokenId last = -1;
-  for (std::size_t i = block * RowScan::kBlock; i < weights_.size(); ++i) {
-    if (weights_[i] == 0) continue;
+  for (std::size_t i = block * kLogitBlock; i < logits_.size(); ++i) {
+    const float weight = weight_of(logits_[i], scale_);
+    if (weight == 0) continue;
     last = static_cast<TokenId>(i);
-    passed += double{weights_[i]};
+    passed += double{weight};
     if (passed > target) return last;
   }
-  for (std::size_t i = block * RowScan::kBlock; last < 0 && i-- > 0;) {
-    if (weights_[i] > 0) last = static_cast<TokenId>(i);
+  for (std::size_t i = block * kLogitBlock; last < 0 && i-- > 0;) {
+    if (weight_of(logits_[i], scale_) > 0) last = static_cast<TokenId>(i);
   }
   return last;
 }

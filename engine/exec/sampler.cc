@@ -15,23 +15,23 @@ constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 }  // namespace
 
-sched::SampledToken Sampler::sample(std::span<float> logits, const sched::SamplingParams& sampling,
+bool is_greedy(const sched::SamplingParams& sampling) {
+  return sampling.temperature < kGreedyBelow;
+}
+
+sched::SampledToken Sampler::sample(const LogitRow& row, const sched::SamplingParams& sampling,
                                     const DrawPoint& point) {
   sched::SampledToken result;
-  std::optional<std::string> broken = scan_.scan(logits);
-  if (!broken && sampling.logprobs >= 0) take_logprobs(logits, sampling.logprobs);
-  if (!broken && !point.masked.empty()) {
-    for (const TokenId token : point.masked) logits[static_cast<std::size_t>(token)] = kNothing;
-    broken = scan_.scan(logits);
-  }
+  std::optional<std::string> broken = scan_.scan(row.logits, row.maxima);
+  if (!broken && sampling.logprobs >= 0) take_logprobs(row.logits, sampling.logprobs);
+  if (!broken && !point.masked.empty()) broken = scan_.mask(row.logits, point.masked);
   if (broken) {
     result.error = std::move(*broken);
     return result;
   }
-  const bool greedy = sampling.temperature < kGreedyBelow;
-  result.token = greedy ? scan_.argmax() : draw(logits, sampling, point.position);
+  result.token = is_greedy(sampling) ? scan_.argmax() : draw(row.logits, sampling, point.position);
   if (sampling.logprobs >= 0) {
-    const double logit = double{logits[static_cast<std::size_t>(result.token)]};
+    const double logit = double{row.logits[static_cast<std::size_t>(result.token)]};
     result.logprob = static_cast<float>(logit - log_sum_);
     result.top_logprobs = std::exchange(top_, {});
   }
@@ -39,8 +39,8 @@ sched::SampledToken Sampler::sample(std::span<float> logits, const sched::Sampli
 }
 
 void Sampler::take_logprobs(std::span<const float> logits, std::int32_t top) {
-  weights_.compute(logits, scan_.max(), 1.0F);
-  log_sum_ = double{scan_.max()} + std::log(weights_.total());
+  weights_.set(logits, scan_.max(), 1.0F);
+  log_sum_ = double{scan_.max()} + std::log(weights_.add_up());
   scan_.best(static_cast<std::size_t>(top), kept_);
   std::ranges::sort(kept_, &Candidate::better_than);
   top_.clear();
@@ -58,37 +58,42 @@ bool Sampler::truncates(const sched::SamplingParams& sampling, std::size_t vocab
 TokenId Sampler::draw(std::span<const float> logits, const sched::SamplingParams& sampling,
                       std::uint64_t position) {
   const double unit = random_unit(sampling.seed, position);
-  weights_.compute(logits, scan_.max(), sampling.temperature);
-  if (!truncates(sampling, logits.size())) return weights_.token_at(unit * weights_.total());
+  weights_.set(logits, scan_.max(), sampling.temperature);
+  if (!truncates(sampling, logits.size())) return weights_.token_at(unit * weights_.add_up());
 
   const auto vocabulary = logits.size();
   if (sampling.top_k > 0 && static_cast<std::size_t>(sampling.top_k) < vocabulary) {
     scan_.best(static_cast<std::size_t>(sampling.top_k), kept_);
+    weights_.weigh(kept_);
     if (sampling.top_p < 1) keep_top_p(double{sampling.top_p} * mass(0, kept_.size()), 0);
   } else if (sampling.top_p < 1) {
     keep_top_p_of_all(sampling);
   } else {
     // exp(-92) is below the smallest weight that is kept.
     const float depth = std::min(92.0F, -std::log(sampling.min_p) + 0.01F);
-    scan_.above(scan_.max() - depth * sampling.temperature, kept_);
+    keep_above(scan_.max() - depth * sampling.temperature);
   }
-  std::erase_if(kept_, [&](const Candidate& candidate) {
-    return weights_.of(candidate.token) < sampling.min_p;
-  });
+  std::erase_if(kept_,
+                [&](const Candidate& candidate) { return candidate.weight < sampling.min_p; });
   return draw_kept(unit);
 }
 
+void Sampler::keep_above(float floor) {
+  scan_.above(floor, kept_);
+  weights_.weigh(kept_);
+}
+
 void Sampler::keep_top_p_of_all(const sched::SamplingParams& sampling) {
-  const double need = double{sampling.top_p} * weights_.total();
+  const double need = double{sampling.top_p} * weights_.add_up();
   const auto logit_at = [&](float deep) { return scan_.max() - deep * sampling.temperature; };
   // A peaked row has its mass in a few tokens within some units of the best logit.
   constexpr float kPeak = 8;
   constexpr std::size_t kFew = 2048;
-  scan_.above(logit_at(kPeak), kept_);
+  keep_above(logit_at(kPeak));
   if (kept_.size() <= kFew && mass(0, kept_.size()) >= need) return keep_top_p(need, 0);
   const float depth = weights_.depth_of(need);
-  scan_.above(logit_at(depth + RowWeights::kDepthStep), kept_);
-  if (mass(0, kept_.size()) < need) scan_.above(kNothing, kept_);
+  keep_above(logit_at(depth + RowWeights::kDepthStep));
+  if (mass(0, kept_.size()) < need) keep_above(kNothing);
   // Nearly all of these are in: only the rim has to be put in order.
   const float sure = logit_at(depth - 2 * RowWeights::kDepthStep);
   const auto rim = std::partition(kept_.begin(), kept_.end(),
@@ -99,7 +104,7 @@ void Sampler::keep_top_p_of_all(const sched::SamplingParams& sampling) {
 
 double Sampler::mass(std::size_t begin, std::size_t end) const {
   double sum = 0;
-  for (std::size_t i = begin; i < end; ++i) sum += double{weights_.of(kept_[i].token)};
+  for (std::size_t i = begin; i < end; ++i) sum += double{kept_[i].weight};
   return sum;
 }
 
@@ -123,7 +128,7 @@ void Sampler::keep_top_p(double need, std::size_t begin) {
     }
   }
   std::ranges::sort(at(low), at(high), &Candidate::better_than);
-  while (low < high && before < need) before += double{weights_.of(kept_[low++].token)};
+  while (low < high && before < need) before += double{kept_[low++].weight};
   kept_.resize(std::max<std::size_t>(low, 1));
 }
 
@@ -132,7 +137,7 @@ TokenId Sampler::draw_kept(double unit) const {
   double passed = 0;
   TokenId last = kept_.front().token;
   for (const Candidate& candidate : kept_) {
-    const double weight = double{weights_.of(candidate.token)};
+    const double weight = double{candidate.weight};
     if (weight == 0) continue;
     last = candidate.token;
     passed += weight;

@@ -17,9 +17,20 @@ struct DrawPoint {
   std::span<const TokenId> masked = {};  ///< may not be drawn now (end tokens before min_tokens)
 };
 
+/// One row of logits as a forward pass has written it.
+struct LogitRow {
+  std::span<float> logits;             ///< [vocabulary]; masked entries are overwritten
+  std::span<const float> maxima = {};  ///< [logit_blocks] of its blocks; empty: not known
+};
+
+/// The best token is taken, whatever the seed.
+bool is_greedy(const sched::SamplingParams& sampling);
+
 /// Draws tokens. A pure function of (logits, sampling, point): the random number is
 /// random_unit(seed, position), so neighbours in the batch do not matter and a resumed request goes
-/// on with the numbers that it would have had. The engine thread owns it; buffers are reused.
+/// on with the numbers that it would have had. One thread at a time; buffers are reused. A greedy
+/// draw from a row with maxima reads them and one block, a draw among the top_k best some blocks;
+/// only top_p alone, temperature alone and log-probabilities touch the whole row.
 ///
 /// Order, over the distribution as it stands after the step before (as Hugging Face has it, and
 /// llama.cpp but for its late temperature):
@@ -32,14 +43,14 @@ struct DrawPoint {
 /// double. NaN, +inf or no possible token give SampledToken::error.
 class Sampler {
  public:
-  /// logits [vocabulary] f32; masked entries are overwritten.
-  sched::SampledToken sample(std::span<float> logits, const sched::SamplingParams& sampling,
+  sched::SampledToken sample(const LogitRow& row, const sched::SamplingParams& sampling,
                              const DrawPoint& point);
 
  private:
   void take_logprobs(std::span<const float> logits, std::int32_t top);
   TokenId draw(std::span<const float> logits, const sched::SamplingParams& sampling,
                std::uint64_t position);
+  void keep_above(float floor);
   void keep_top_p_of_all(const sched::SamplingParams& sampling);
   void keep_top_p(double need, std::size_t begin);
   bool truncates(const sched::SamplingParams& sampling, std::size_t vocabulary) const;

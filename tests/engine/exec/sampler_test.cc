@@ -36,7 +36,7 @@ sched::SamplingParams params(float temperature, std::uint64_t seed = 1) {
 sched::SampledToken sample(std::vector<float> row, const sched::SamplingParams& sampling,
                            DrawPoint point = {}) {
   Sampler sampler;
-  return sampler.sample(row, sampling, point);
+  return sampler.sample({.logits = row}, sampling, point);
 }
 
 std::vector<std::size_t> best_first(const std::vector<float>& row) {
@@ -139,9 +139,9 @@ TEST(Sampler, TheDrawIsAFunctionOfSeedAndPosition) {
     const DrawPoint point{.position = position};
     const TokenId first = sample(row, params(1, 42), point).token;
     std::vector<float> other = random_row(500, position, 3);
-    reused.sample(other, params(0.5F, 7), {});  // a neighbour in between
+    reused.sample({.logits = other}, params(0.5F, 7), {});  // a neighbour in between
     std::vector<float> again = row;
-    EXPECT_EQ(reused.sample(again, params(1, 42), point).token, first);
+    EXPECT_EQ(reused.sample({.logits = again}, params(1, 42), point).token, first);
     seen.insert(first);
   }
   EXPECT_GT(seen.size(), 50U);
@@ -176,7 +176,7 @@ TEST(Sampler, DrawsFollowTheDistribution) {
     for (std::uint64_t position = 0; position < kDraws; ++position) {
       std::vector<float> copy = row;
       ++counts[static_cast<std::size_t>(
-          sampler.sample(copy, sampling, {.position = position}).token)];
+          sampler.sample({.logits = copy}, sampling, {.position = position}).token)];
     }
     double chi_square = 0;
     int cells = 0;
@@ -206,7 +206,8 @@ TEST(Sampler, KeepsExactlyThePrefixThatAFullSortWouldKeep) {
     Sampler sampler;
     for (std::uint64_t position = 0; position < 200; ++position) {
       std::vector<float> copy = row;
-      const TokenId token = sampler.sample(copy, sampling, {.position = position}).token;
+      const TokenId token =
+          sampler.sample({.logits = copy}, sampling, {.position = position}).token;
       ASSERT_GT(expected[static_cast<std::size_t>(token)], 0) << "seed " << seed;
     }
   }
@@ -239,11 +240,72 @@ TEST(Sampler, LogprobsAreThoseOfTheRawLogits) {
   EXPECT_TRUE(got.top_logprobs.empty());
 }
 
+/// The maxima that a forward pass would give.
+std::vector<float> maxima_of(std::span<const float> row) {
+  std::vector<float> maxima;
+  for (std::size_t start = 0; start < row.size(); start += kLogitBlock) {
+    maxima.push_back(block_maximum(row.subspan(start, std::min(kLogitBlock, row.size() - start))));
+  }
+  return maxima;
+}
+
+sched::SamplingParams random_params(std::uint64_t seed) {
+  sched::SamplingParams sampling = params(seed % 3 == 0 ? 0 : 0.2F + 0.3F * (seed % 5), seed);
+  sampling.top_p = seed % 4 == 0 ? 1.0F : 0.3F + 0.1F * (seed % 7);
+  sampling.top_k = seed % 5 == 0 ? static_cast<std::int32_t>(1 + seed % 100) : 0;
+  sampling.min_p = seed % 6 == 0 ? 0.1F : 0.0F;
+  sampling.logprobs = seed % 7 == 0 ? 5 : -1;
+  return sampling;
+}
+
+TEST(Sampler, GivenMaximaChangeNothing) {
+  Sampler with;
+  Sampler without;
+  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+    SCOPED_TRACE(seed);
+    std::vector<float> row = random_row(1 + random_bits(seed, 0) % 2000, seed, 5);
+    const auto place = [&](std::uint64_t k) { return random_bits(seed, k) % row.size(); };
+    // Ties, impossible tokens, unusable rows.
+    for (std::uint64_t k = 1; k <= 20; ++k) row[place(k)] = 6;
+    for (std::uint64_t k = 30; k <= 60; ++k) row[place(k)] = -kInfinity;
+    if (seed % 17 == 0) row[place(70)] = std::numeric_limits<float>::quiet_NaN();
+    if (seed % 23 == 0) row[place(71)] = kInfinity;
+    std::vector<TokenId> banned;
+    if (seed % 3 == 1) {
+      for (std::uint64_t k = 1; k <= 5; ++k) banned.push_back(static_cast<TokenId>(place(k)));
+    }
+    const DrawPoint point{.position = seed, .masked = banned};
+    const std::vector<float> maxima = maxima_of(row);
+    std::vector<float> copy = row;
+    const auto a = with.sample({.logits = copy, .maxima = maxima}, random_params(seed), point);
+    const auto b = without.sample({.logits = row}, random_params(seed), point);
+    EXPECT_EQ(a.token, b.token);
+    EXPECT_EQ(a.error, b.error);
+    EXPECT_EQ(a.logprob, b.logprob);
+    ASSERT_EQ(a.top_logprobs.size(), b.top_logprobs.size());
+  }
+}
+
+TEST(Sampler, AGreedyDrawReadsTheMaximaAndOneBlock) {
+  std::vector<float> row = random_row(10 * kLogitBlock, 9, 4);
+  row[5 * kLogitBlock + 7] = 50;
+  const std::vector<float> maxima = maxima_of(row);
+  // What is not looked at may hold anything.
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (i / kLogitBlock != 5) row[i] = std::numeric_limits<float>::quiet_NaN();
+  }
+  Sampler sampler;
+  const auto got = sampler.sample({.logits = row, .maxima = maxima}, params(0), {});
+  EXPECT_EQ(got.token, static_cast<TokenId>(5 * kLogitBlock + 7));
+  EXPECT_TRUE(got.error.empty());
+}
+
 TEST(RowWeights, AreExponentialsAndTheirSums) {
   std::vector<float> row;
   for (int i = 0; i <= 2000; ++i) row.push_back(-static_cast<float>(i) * 0.05F);
   RowWeights weights;
-  weights.compute(row, 0, 1);
+  weights.set(row, 0, 1);
+  weights.add_up();
   double sum = 0;
   for (std::size_t i = 0; i < row.size(); ++i) {
     const double want = row[i] < -87 ? 0 : std::exp(double{row[i]});

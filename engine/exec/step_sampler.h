@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/exec/forward.h"
+#include "engine/exec/sampler.h"
+#include "engine/sched/scheduler.h"
+
+/// From one step's logits to its tokens.
+namespace kantha::exec {
+
+/// The rows that a step's forward pass has written.
+struct LogitRows {
+  std::span<float> logits;        ///< [S, vocabulary]
+  std::span<const float> maxima;  ///< [S, logit_blocks(vocabulary)]
+};
+
+/// Samples the rows of a step. Greedy rows cost next to nothing and are done at once; the others,
+/// which read whole rows, are shared out over the forward's threads. A row's token is a pure
+/// function of the row, its request's parameters and its place in the output, hence the same on
+/// whatever thread. The engine thread owns it; nothing is allocated once the largest step has been
+/// seen, but for log-probabilities that are asked for.
+class StepSampler {
+ public:
+  explicit StepSampler(int threads) : samplers_(static_cast<std::size_t>(threads)) {}
+
+  /// One result per grant that samples, in order. Masked tokens are overwritten in the logits.
+  void sample(const sched::StepPlan& plan, LogitRows rows, Forward& forward,
+              std::vector<sched::SampledToken>& sampled);
+
+ private:
+  /// A row and whose it is.
+  struct Job {
+    const sched::Sequence* sequence = nullptr;
+    std::size_t row = 0;
+  };
+
+  std::vector<Sampler> samplers_;  ///< one per thread
+  std::vector<Job> shared_;        ///< rows that are shared out
+};
+
+}  // namespace kantha::exec
