@@ -50,7 +50,14 @@ void add_flags(CLI::App& app, Json& document) {
   add_flag<Whole>(app, document, "--max-queued-requests", "/engine/maxQueuedRequests",
                   "waiting requests before 429 (engine.maxQueuedRequests); default 1024");
   add_flag<Whole>(app, document, "--max-queued-tokens", "/engine/maxQueuedTokens",
-                  "waiting prompt tokens before 429 (engine.maxQueuedTokens); default 1048576");
+                  "waiting prompt tokens before 429 (engine.maxQueuedTokens); default: what can be "
+                  "prefilled within the TTFT target");
+  add_flag<Whole>(app, document, "--ttft-target-ms", "/engine/ttftTargetMs",
+                  "longest wait for a first token that the queue may cause "
+                  "(engine.ttftTargetMs); default 10000");
+  add_flag<Whole>(app, document, "--itl-target-ms", "/engine/itlTargetMs",
+                  "longest pause between tokens that other prompts may cause "
+                  "(engine.itlTargetMs); default: from measured steps");
   add_flag<Text>(app, document, "--backend", "/engine/backend",
                  "cpu or ref (engine.backend); default cpu");
   add_flag<Whole>(app, document, "--drain-timeout", "/drain/timeoutSeconds",

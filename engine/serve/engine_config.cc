@@ -64,8 +64,12 @@ Status read_sizes(const JsonFields& engine, EngineConfig& config) {
   assign(config.step_tokens_max, step);
   TRY(const auto requests, engine.integer("maxQueuedRequests", 1, 1'000'000));
   assign(config.requests_queued_max, requests);
-  TRY(const auto tokens, engine.integer("maxQueuedTokens", 1, std::int64_t{1} << 40));
+  TRY(const auto tokens, engine.integer("maxQueuedTokens", 0, std::int64_t{1} << 40));
   assign(config.prompt_tokens_queued_max, tokens);
+  TRY(const auto ttft, engine.integer("ttftTargetMs", 100, 3'600'000));
+  assign(config.ttft_target_ms, ttft);
+  TRY(const auto itl, engine.integer("itlTargetMs", 0, 60'000));
+  assign(config.itl_target_ms, itl);
   if (config.step_tokens_max != 0 && config.step_tokens_max < config.sequences_max) {
     const std::string path = engine.path_of("stepTokensMax");
     return invalid_argument(path + ": expected at least maxNumSeqs (" +
@@ -90,10 +94,10 @@ Status read_accelerator(const JsonFields& engine) {
 Status read_engine(const JsonFields& root, EngineConfig& config) {
   TRY(const auto engine, root.object("engine"));
   if (!engine) return ok_status();
-  TRY_OK(
-      engine->check_known({"maxModelLen", "maxNumSeqs", "blockSize", "kvCacheMemory", "threads",
-                           "prefixCaching", "stepTokensMax", "maxQueuedRequests", "maxQueuedTokens",
-                           "backend", "kvCacheDtype", "gpuMemoryUtilization"}));
+  TRY_OK(engine->check_known({"maxModelLen", "maxNumSeqs", "blockSize", "kvCacheMemory", "threads",
+                              "prefixCaching", "stepTokensMax", "maxQueuedRequests",
+                              "maxQueuedTokens", "ttftTargetMs", "itlTargetMs", "backend",
+                              "kvCacheDtype", "gpuMemoryUtilization"}));
   TRY_OK(read_sizes(*engine, config));
   TRY_OK(read_kv_memory(*engine, config));
   TRY_OK(read_accelerator(*engine));

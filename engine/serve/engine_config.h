@@ -35,9 +35,14 @@ struct EngineConfig {
   bool prefix_caching = true;               ///< engine.prefixCaching
   std::int32_t step_tokens_max = 0;         ///< engine.stepTokensMax; 0: max(256, maxNumSeqs)
   std::int32_t requests_queued_max = 1024;  ///< engine.maxQueuedRequests
-  std::int64_t prompt_tokens_queued_max = 1 << 20;  ///< engine.maxQueuedTokens
-  Backend backend = Backend::kCpu;                  ///< engine.backend: "cpu" or "ref"
-  std::int32_t drain_timeout_s = 30;                ///< drain.timeoutSeconds
+  /// engine.maxQueuedTokens; 0: what the engine can prefill within ttft_target_ms, as measured.
+  std::int64_t prompt_tokens_queued_max = 0;
+  std::int32_t ttft_target_ms = 10'000;  ///< engine.ttftTargetMs
+  /// engine.itlTargetMs: longest pause between tokens that a step may cause; 0: from measured
+  /// steps.
+  std::int32_t itl_target_ms = 0;
+  Backend backend = Backend::kCpu;    ///< engine.backend: "cpu" or "ref"
+  std::int32_t drain_timeout_s = 30;  ///< drain.timeoutSeconds
   double keepalive_s = 5;  ///< http.keepAliveSeconds: silence in a stream before a comment
   std::string admin_token_path = {};  ///< admin.tokenFile; empty: admin on Unix sockets only
   std::string log_level = "info";     ///< log.level

@@ -20,6 +20,11 @@ std::string engine_config_json(const ModelServing& serving, const EnginePlacemen
   }
   engine["gpuMemoryUtilization"] = config.gpu_memory_utilization;
   engine["prefixCaching"] = config.prefix_caching;
+  // Left out where they say what the engine does anyway, so that older files keep their digest.
+  if (config.ttft_target_ms != EngineConfig().ttft_target_ms) {
+    engine["ttftTargetMs"] = config.ttft_target_ms;
+  }
+  if (config.itl_target_ms != 0) engine["itlTargetMs"] = config.itl_target_ms;
   if (!serving.spec.resources.cpu.empty()) {
     const Result<std::int64_t> threads = quantity_units(serving.spec.resources.cpu);
     CHECK(threads.ok(), "the spec is valid");

@@ -105,7 +105,7 @@ class Decoder {
     const auto config = in.object("config");
     if (!config) return;
     known(*config, {"maxModelLen", "maxNumSeqs", "blockSize", "kvCacheDtype", "kvCacheMemory",
-                    "gpuMemoryUtilization", "prefixCaching"});
+                    "gpuMemoryUtilization", "prefixCaching", "ttftTargetMs", "itlTargetMs"});
     config->integer("maxModelLen", out.config.max_model_len);
     config->integer("maxNumSeqs", out.config.max_num_seqs);
     config->integer("blockSize", out.config.block_size);
@@ -113,6 +113,8 @@ class Decoder {
     config->quantity("kvCacheMemory", out.config.kv_cache_memory);
     config->number("gpuMemoryUtilization", out.config.gpu_memory_utilization);
     config->boolean("prefixCaching", out.config.prefix_caching);
+    config->integer("ttftTargetMs", out.config.ttft_target_ms);
+    config->integer("itlTargetMs", out.config.itl_target_ms);
   }
 
   void read_autoscaling(const FieldReader& in, std::optional<AutoscalingSpec>& out) const {

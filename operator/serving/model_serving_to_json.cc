@@ -27,7 +27,9 @@ Json engine_json(const EngineSpec& engine) {
               {"blockSize", config.block_size},
               {"kvCacheDtype", config.kv_cache_dtype},
               {"gpuMemoryUtilization", config.gpu_memory_utilization},
-              {"prefixCaching", config.prefix_caching}};
+              {"prefixCaching", config.prefix_caching},
+              {"ttftTargetMs", config.ttft_target_ms},
+              {"itlTargetMs", config.itl_target_ms}};
   if (!config.kv_cache_memory.empty()) out["kvCacheMemory"] = config.kv_cache_memory;
   return {{"image", engine.image}, {"config", out}};
 }

@@ -135,6 +135,8 @@ void judge_engine(const EngineSpec& engine, Judge& judge) {
   judge.one_of(path + "kvCacheDtype", config.kv_cache_dtype, {"auto"});
   judge.quantity(path + "kvCacheMemory", config.kv_cache_memory, 1 << 20);
   judge.number(path + "gpuMemoryUtilization", config.gpu_memory_utilization, 0.01, 1, false);
+  judge.range(path + "ttftTargetMs", config.ttft_target_ms, 100, 3'600'000);
+  judge.range(path + "itlTargetMs", config.itl_target_ms, 0, 60'000);
 }
 
 void judge_counts(const ModelServingSpec& spec, Judge& judge) {

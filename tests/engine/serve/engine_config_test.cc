@@ -46,7 +46,7 @@ TEST(EngineConfig, ReadsEveryKey) {
     "model":{"path":"/m.gguf","name":"x"},
     "engine":{"maxModelLen":1024,"maxNumSeqs":8,"blockSize":32,"kvCacheMemory":"2Gi","threads":3,
               "prefixCaching":false,"stepTokensMax":64,"maxQueuedRequests":5,"maxQueuedTokens":999,
-              "backend":"ref","kvCacheDtype":"auto","gpuMemoryUtilization":0.92},
+              "ttftTargetMs":2500,"itlTargetMs":40,"backend":"ref","kvCacheDtype":"auto","gpuMemoryUtilization":0.92},
     "listen":["unix:/run/e.sock","127.0.0.1:1"],"drain":{"timeoutSeconds":7},
     "http":{"keepAliveSeconds":0.5},"admin":{"tokenFile":"/t"},"log":{"level":"warn"}})"));
   ASSERT_TRUE(config.ok()) << config.error().to_string();
@@ -58,6 +58,8 @@ TEST(EngineConfig, ReadsEveryKey) {
   EXPECT_EQ(config->step_tokens_max, 64);
   EXPECT_EQ(config->requests_queued_max, 5);
   EXPECT_EQ(config->prompt_tokens_queued_max, 999);
+  EXPECT_EQ(config->ttft_target_ms, 2500);
+  EXPECT_EQ(config->itl_target_ms, 40);
   EXPECT_EQ(config->backend, Backend::kRef);
   EXPECT_EQ(config->listen[0].unix_path, "/run/e.sock");
   EXPECT_EQ(config->drain_timeout_s, 7);
@@ -80,6 +82,9 @@ TEST(EngineConfig, EachFaultNamesItsKey) {
   EXPECT_EQ(engine(R"("blockSize":"16")"), "engine.blockSize");
   EXPECT_EQ(engine(R"("kvCacheMemory":"12Q")"), "engine.kvCacheMemory");
   EXPECT_EQ(engine(R"("kvCacheMemory":true)"), "engine.kvCacheMemory");
+  EXPECT_EQ(engine(R"("maxQueuedTokens":-1)"), "engine.maxQueuedTokens");
+  EXPECT_EQ(engine(R"("ttftTargetMs":99)"), "engine.ttftTargetMs");
+  EXPECT_EQ(engine(R"("itlTargetMs":60001)"), "engine.itlTargetMs");
   EXPECT_EQ(engine(R"("backend":"tpu")"), "engine.backend");
   EXPECT_EQ(engine(R"("kvCacheDtype":"fp8")"), "engine.kvCacheDtype");
   EXPECT_EQ(engine(R"("stepTokensMax":8)"), "engine.stepTokensMax");

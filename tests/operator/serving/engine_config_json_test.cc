@@ -46,6 +46,18 @@ TEST(EngineConfigJson, CpusAndTheQueueLimitReachTheEngineWhenGiven) {
   EXPECT_EQ(json["engine"]["maxQueuedTokens"], 1000);
 }
 
+TEST(EngineConfigJson, TargetsReachTheEngineWhenTheyAreNotTheDefault) {
+  ModelServing m = sample();
+  m.spec.engine.config.ttft_target_ms = 2000;
+  m.spec.engine.config.itl_target_ms = 50;
+  const Json json = Json::parse(engine_config_json(m, {"m", "s"}));
+  EXPECT_EQ(json["engine"]["ttftTargetMs"], 2000);
+  EXPECT_EQ(json["engine"]["itlTargetMs"], 50);
+  const Json plain = Json::parse(engine_config_json(sample(), {"m", "s"}));
+  EXPECT_FALSE(plain["engine"].contains("ttftTargetMs"));
+  EXPECT_FALSE(plain["engine"].contains("itlTargetMs"));
+}
+
 TEST(EngineConfigJson, TheHashIsThatOfTheBytes) {
   EXPECT_EQ(engine_config_hash("abc"),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

@@ -21,7 +21,7 @@ spec:
     source: {hostPath: /models/smollm2.gguf}
   engine:
     image: registry.local/engine@sha256:00
-    config: {maxModelLen: 8192, maxNumSeqs: 32, blockSize: 32, kvCacheDtype: auto, kvCacheMemory: 2Gi, gpuMemoryUtilization: 0.9, prefixCaching: false}
+    config: {maxModelLen: 8192, maxNumSeqs: 32, blockSize: 32, kvCacheDtype: auto, kvCacheMemory: 2Gi, gpuMemoryUtilization: 0.9, prefixCaching: false, ttftTargetMs: 2000, itlTargetMs: 50}
   replicas: 3
   autoscaling: {minReplicas: 2, maxReplicas: 6, targetKvPressure: 0.8}
   resources: {accelerator: {resourceName: nvidia.com/gpu, count: 1}, cpu: "2", memory: 4Gi}
@@ -64,6 +64,8 @@ TEST(ModelServingFromYaml, EveryFieldIsRead) {
   EXPECT_EQ(m.spec.engine.config.block_size, 32);
   EXPECT_EQ(m.spec.engine.config.kv_cache_memory, "2Gi");
   EXPECT_FALSE(m.spec.engine.config.prefix_caching);
+  EXPECT_EQ(m.spec.engine.config.ttft_target_ms, 2000);
+  EXPECT_EQ(m.spec.engine.config.itl_target_ms, 50);
   EXPECT_EQ(m.spec.replicas, 3);
   EXPECT_EQ(m.spec.autoscaling->max_replicas, 6);
   EXPECT_EQ(m.spec.resources.accelerator.count, 1);
@@ -150,6 +152,8 @@ TEST(ModelServingFromYaml, EachWrongFieldIsRefusedByName) {
        "number"},
       {"  engine: {config: {gpuMemoryUtilization: 1.2}}", "spec.engine.config.gpuMemoryUtilization",
        "got 1.2"},
+      {"  engine: {config: {ttftTargetMs: 99}}", "spec.engine.config.ttftTargetMs", "got 99"},
+      {"  engine: {config: {itlTargetMs: -1}}", "spec.engine.config.itlTargetMs", "got -1"},
       {"  engine: {config: {prefixCaching: yes}}", "spec.engine.config.prefixCaching",
        "expected true or false, got \"yes\""},
       {"  autoscaling: {minReplicas: 3}", "spec.autoscaling.maxReplicas", "is required"},
