@@ -45,6 +45,24 @@ struct ReadCounter {
   std::function<double()> read;
 };
 
+struct ReadHistogram {
+  prometheus::Histogram* series;
+  std::function<HistogramTotals()> read;
+  HistogramTotals shown;
+
+  /// Adds what has come since the last time.
+  void show(const HistogramTotals& now) {
+    std::vector<double> rises(shown.counts.size(), 0);
+    for (std::size_t i = 0; i < rises.size() && i < now.counts.size(); ++i) {
+      rises[i] = std::max(now.counts[i] - shown.counts[i], 0.0);
+      shown.counts[i] += rises[i];
+    }
+    const double sum = std::max(now.sum - shown.sum, 0.0);
+    shown.sum += sum;
+    series->ObserveMultiple(rises, sum);
+  }
+};
+
 struct GaugeSeries {
   prometheus::Gauge* series;
   std::function<double()> read;
@@ -59,6 +77,7 @@ struct MetricRegistry::Body {
   std::map<SeriesKey, std::unique_ptr<HistogramSeries>> histograms;
   std::map<SeriesKey, GaugeSeries> gauges;
   std::map<SeriesKey, ReadCounter> read_counters;
+  std::vector<std::unique_ptr<ReadHistogram>> read_histograms;  // never shrinks
 };
 
 MetricRegistry::MetricRegistry() : body_(std::make_unique<Body>()) {}
@@ -99,6 +118,20 @@ Histogram& MetricRegistry::histogram(const std::string& name, const std::string&
   return *slot;
 }
 
+void MetricRegistry::histogram(const std::string& name, const std::string& help,
+                               const MetricLabels& labels, const std::vector<double>& bounds,
+                               std::function<HistogramTotals()> read) {
+  CHECK(std::ranges::is_sorted(bounds), "bounds rise");
+  const LabelMap label_map(labels.begin(), labels.end());
+  const std::lock_guard lock(body_->mutex);
+  auto& family = prometheus::BuildHistogram().Name(name).Help(help).Register(body_->registry);
+  auto series = std::make_unique<ReadHistogram>();
+  series->series = &family.Add(label_map, bounds);
+  series->read = std::move(read);
+  series->shown.counts.resize(bounds.size() + 1);
+  body_->read_histograms.push_back(std::move(series));
+}
+
 void MetricRegistry::gauge(const std::string& name, const std::string& help,
                            const MetricLabels& labels, std::function<double()> read) {
   const LabelMap label_map(labels.begin(), labels.end());
@@ -110,10 +143,12 @@ void MetricRegistry::gauge(const std::string& name, const std::string& help,
 std::string MetricRegistry::scrape() const {
   std::vector<GaugeSeries> gauges;
   std::vector<ReadCounter> counters;
+  std::vector<ReadHistogram*> histograms;
   {
     const std::lock_guard lock(body_->mutex);
     for (const auto& [key, gauge] : body_->gauges) gauges.push_back(gauge);
     for (const auto& [key, counter] : body_->read_counters) counters.push_back(counter);
+    for (const auto& histogram : body_->read_histograms) histograms.push_back(histogram.get());
   }
   // Outside the lock: a reader may use the registry itself.
   for (const GaugeSeries& gauge : gauges) gauge.series->Set(gauge.read());
@@ -123,6 +158,11 @@ std::string MetricRegistry::scrape() const {
     const std::lock_guard lock(body_->mutex);
     const double rise = sum - counter.series->value();
     if (rise > 0) counter.series->add(rise);
+  }
+  for (ReadHistogram* histogram : histograms) {
+    const HistogramTotals now = histogram->read();
+    const std::lock_guard lock(body_->mutex);
+    histogram->show(now);
   }
   return prometheus::TextSerializer().Serialize(body_->registry.Collect());
 }

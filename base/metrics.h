@@ -27,6 +27,12 @@ class Histogram {
   virtual void observe(double value) = 0;
 };
 
+/// What a histogram that is kept elsewhere has counted so far.
+struct HistogramTotals {
+  std::vector<double> counts;  ///< per bucket, not added up; the last one is above all bounds
+  double sum = 0;
+};
+
 /// Owns every series of one program. References stay valid as long as the registry. Thread-safe.
 class MetricRegistry {
  public:
@@ -41,6 +47,10 @@ class MetricRegistry {
   /// A histogram with the given upper bounds, rising, without +Inf.
   Histogram& histogram(const std::string& name, const std::string& help, const MetricLabels& labels,
                        const std::vector<double>& bounds);
+  /// A histogram whose counts are kept elsewhere and read when scraped; `read` gives one count more
+  /// than there are bounds. Counts that fall are not shown.
+  void histogram(const std::string& name, const std::string& help, const MetricLabels& labels,
+                 const std::vector<double>& bounds, std::function<HistogramTotals()> read);
   /// A gauge computed when scraped; the function is called on the scraping thread.
   void gauge(const std::string& name, const std::string& help, const MetricLabels& labels,
              std::function<double()> read);

@@ -72,6 +72,22 @@ TEST(Metrics, ACounterKeptElsewhereIsReadWhenScraped) {
   EXPECT_THAT(registry.scrape(), HasSubstr("starts_total 3\n"));
 }
 
+TEST(Metrics, AHistogramKeptElsewhereIsReadWhenScraped) {
+  MetricRegistry registry;
+  HistogramTotals totals{.counts = {0, 0, 0}, .sum = 0};
+  registry.histogram("rows", "Rows.", {}, {1, 8}, [&] { return totals; });
+  EXPECT_THAT(registry.scrape(), HasSubstr("rows_count 0\n"));
+  totals = {.counts = {1, 2, 3}, .sum = 100};
+  static_cast<void>(registry.scrape());
+  const std::string text = registry.scrape();
+  EXPECT_THAT(text, HasSubstr("rows_bucket{le=\"1\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("rows_bucket{le=\"8\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("rows_count 6\n"));
+  EXPECT_THAT(text, HasSubstr("rows_sum 100\n"));
+  totals = {.counts = {0, 4, 3}, .sum = 90};
+  EXPECT_THAT(registry.scrape(), HasSubstr("rows_bucket{le=\"1\"} 1\n")) << "falls are not shown";
+}
+
 TEST(Metrics, AGaugesReaderMayUseTheRegistry) {
   MetricRegistry registry;
   registry.gauge("depth", "Depth.", {}, [&] {
