@@ -115,6 +115,7 @@ void EngineLoop::step(LapTimer& timer) {
   times_.commit = timer.lap();
   last_step_ = timer.last();
   ++steps_;
+  step_sizes_.add(static_cast<std::int64_t>(batch.token_ids.size()));
   measure(plan.shape);
 #ifndef NDEBUG
   const Status whole = scheduler_.check_integrity();
@@ -169,6 +170,7 @@ gateway::EngineStats EngineLoop::stats() const {
   for (std::size_t i = 0; i < sched::kFinishReasonCount; ++i)
     stats.finished_total[i] = counters.finished[i];
   stats.steps_total = steps_;
+  stats.step_sizes = step_sizes_;
   stats.last_step = last_step_;
   const sched::StepLoad load = scheduler_.load();
   stats.step_tokens_budget = step_tokens_;

@@ -82,6 +82,7 @@ class EngineLoop {
   std::int32_t step_tokens_ = 0;  ///< budget of the last step
   TurnTimes times_;
   std::int64_t steps_ = 0;
+  gateway::StepSizes step_sizes_;
   Duration step_total_{};  ///< of turns with a step
   Duration forward_total_{};
   TimePoint last_step_{};

@@ -105,7 +105,7 @@ Result<std::unique_ptr<Forward>> make_forward_cpu(const model::LlamaModel& model
   auto pool = std::make_unique<ops::cpu::ThreadPool>(options.threads);
   TRY(auto kv, CpuKvPages::allocate(model.config, options.kv));
   TRY(auto scratch, CpuScratch::allocate(model.config, options));
-  TRY(auto weights, pack_weights(model, *pool));
+  TRY(auto weights, pack_weights(model, *pool, options.progress));
   return std::unique_ptr<Forward>(std::make_unique<ForwardCpu>(
       options, *kernels, std::move(pool), std::move(weights), std::move(kv), std::move(scratch)));
 }

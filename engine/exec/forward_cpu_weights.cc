@@ -111,7 +111,8 @@ class Packer {
     bytes_ += (from.cols * 4 + 63) / 64 * 64;
   }
 
-  Status fill(ops::cpu::AlignedBuffer& arena, ops::cpu::ThreadPool& pool) {
+  Status fill(ops::cpu::AlignedBuffer& arena, ops::cpu::ThreadPool& pool,
+              const PackProgress& progress) {
     TRY(arena, ops::cpu::AlignedBuffer::allocate(static_cast<std::size_t>(bytes_), "weights"));
     for (const Norm& norm : norms_) {
       std::memcpy(arena.data() + norm.offset, norm.from.bytes.data(),
@@ -121,6 +122,8 @@ class Packer {
     for (const Matrix& matrix : matrices_) matrix.to->data = arena.data() + matrix.offset;
     auto pack = [&](int thread) {
       for (const Matrix& matrix : matrices_) {
+        // All threads work on the same matrix, more or less: the first one speaks for them.
+        if (thread == 0 && progress) progress(matrix.offset, bytes_);
         const PackedMatrix& to = *matrix.to;
         for (std::int64_t g = to.groups * thread / pool.threads();
              g < to.groups * (thread + 1) / pool.threads(); ++g) {
@@ -129,6 +132,7 @@ class Packer {
       }
     };
     pool.run(pack);
+    if (progress) progress(bytes_, bytes_);
     return ok_status();
   }
 
@@ -179,7 +183,8 @@ Status check_model(const model::LlamaModel& model) {
   return check_tensor("output", model.output, model.config.vocabulary, model.config.width);
 }
 
-Result<CpuWeights> pack_weights(const model::LlamaModel& model, ops::cpu::ThreadPool& pool) {
+Result<CpuWeights> pack_weights(const model::LlamaModel& model, ops::cpu::ThreadPool& pool,
+                                const PackProgress& progress) {
   CpuWeights weights;
   weights.config = model.config;
   weights.embedding = model.embedding;
@@ -199,7 +204,7 @@ Result<CpuWeights> pack_weights(const model::LlamaModel& model, ops::cpu::Thread
   }
   packer.add_norm(model.output_norm, weights.output_norm);
   packer.add(model.output, weights.output);
-  TRY_OK(packer.fill(weights.arena, pool));
+  TRY_OK(packer.fill(weights.arena, pool, progress));
   return weights;
 }
 

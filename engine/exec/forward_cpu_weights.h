@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/exec/forward_factory.h"
 #include "engine/model/llama_model.h"
 #include "engine/ops/cpu/aligned_buffer.h"
 #include "engine/ops/cpu/packed_matrix.h"
@@ -34,7 +35,9 @@ struct CpuWeights {
 /// Errors: kInvalidArgument.
 Status check_model(const model::LlamaModel& model);
 
-/// Packs a checked model, on all threads of `pool`. Errors: kResourceExhausted.
-Result<CpuWeights> pack_weights(const model::LlamaModel& model, ops::cpu::ThreadPool& pool);
+/// Packs a checked model, on all threads of `pool`; tells `progress` (may be empty) its bytes.
+/// Errors: kResourceExhausted.
+Result<CpuWeights> pack_weights(const model::LlamaModel& model, ops::cpu::ThreadPool& pool,
+                                const PackProgress& progress = {});
 
 }  // namespace kantha::exec

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "base/result.h"
@@ -9,11 +11,15 @@
 /// The ways to run a llama model. Both are compared with each other for ever.
 namespace kantha::exec {
 
+using PackProgress = std::function<void(std::int64_t done, std::int64_t total)>;
+
 struct ForwardOptions {
   KvShape kv;
   std::int32_t rows_max = 512;       ///< largest T of one batch
   std::int32_t logit_rows_max = 64;  ///< largest S of one batch
   std::int32_t threads = 1;          ///< compute threads, the caller's included
+  /// Told how many of how many bytes of weights are prepared, on the calling thread; may be empty.
+  PackProgress progress = {};
 };
 
 /// Plain truth: f32 loops over dequantised weights, one thread, f32 KV. Slow on purpose.

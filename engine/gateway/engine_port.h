@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,6 +12,16 @@
 
 /// The only door between the I/O threads and the engine thread.
 namespace kantha::gateway {
+
+/// How many tokens steps computed, by size; vLLM's buckets.
+struct StepSizes {
+  static constexpr std::array<std::int32_t, 13> kBounds{1,   8,    16,   32,   64,   128,  256,
+                                                        512, 1024, 2048, 4096, 8192, 16384};
+  std::array<std::int64_t, kBounds.size() + 1> counts{};  ///< the last one above all bounds
+  std::int64_t tokens = 0;                                ///< of all steps
+
+  void add(std::int64_t step_tokens);
+};
 
 /// Live numbers of one engine, read from its structures when asked (never event-cached).
 struct EngineStats {
@@ -30,6 +41,7 @@ struct EngineStats {
   std::int64_t recomputed_tokens_total = 0;
   std::int64_t finished_total[sched::kFinishReasonCount] = {};  ///< by FinishReason
   std::int64_t steps_total = 0;
+  StepSizes step_sizes;
   /// Monotonic time of the last finished step. With work pending, an old one means a stall if
   /// `busy_since` is old too: after idle hours the last step is hours ago.
   TimePoint last_step{};

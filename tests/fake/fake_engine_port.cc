@@ -109,7 +109,8 @@ Status FakeEnginePort::submit(sched::GenerateSpec spec, std::shared_ptr<sched::E
   open_[id.value] = {.sink = std::move(sink),
                      .prompt_tokens = static_cast<std::int32_t>(spec.prompt.size()),
                      .output_tokens = static_cast<std::int32_t>(spec.resumed.size()),
-                     .logprobs = spec.sampling.logprobs};
+                     .logprobs = spec.sampling.logprobs,
+                     .started = system_clock().now()};
   FakeReply reply = script_(spec);
   submitted_.push_back(std::move(spec));
   run([this, id, reply = std::move(reply)] { play(id, reply); });
@@ -134,6 +135,7 @@ TokenEvent FakeEnginePort::token_event(RequestId id, Open& open, TokenId token) 
   TokenEvent event{.id = id, .token = token};
   event.prompt_tokens = open.prompt_tokens;
   event.output_tokens = ++open.output_tokens;
+  event.first_scheduled = open.started;
   if (open.logprobs >= 0) event.logprob = -0.5F;
   for (std::int32_t i = 0; i < open.logprobs; ++i) {
     event.top_logprobs.push_back({.token = token + i, .logprob = -0.5F - static_cast<float>(i)});
@@ -149,6 +151,7 @@ void FakeEnginePort::finish(RequestId id, const FakeReply& reply, std::vector<To
   event.error = reply.error;
   event.prompt_tokens = open.prompt_tokens;
   event.output_tokens = open.output_tokens;
+  event.first_scheduled = open.started;
   events.push_back(std::move(event));
   open_.erase(id.value);
 }

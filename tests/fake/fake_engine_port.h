@@ -54,6 +54,7 @@ class FakeEnginePort final : public gateway::EnginePort {
     std::int32_t prompt_tokens = 0;
     std::int32_t output_tokens = 0;
     std::int32_t logprobs = -1;
+    TimePoint started{};
   };
 
   sched::TokenEvent token_event(RequestId id, Open& open, TokenId token) const;
