@@ -52,7 +52,7 @@ Result<std::unique_ptr<exec::Forward>> make_forward(const EngineConfig& config,
 Result<std::shared_ptr<gateway::EnginePort>> start_engine(const EngineConfig& config,
                                                           model::LoadedModel loaded,
                                                           std::vector<TokenId> end_tokens,
-                                                          const Clock& clock) {
+                                                          PhaseBoard& board, const Clock& clock) {
   const MachineLimits machine = read_machine_limits();
   auto engine = std::make_shared<RunningEngine>();
   engine->loaded = std::move(loaded);
@@ -63,6 +63,9 @@ Result<std::shared_ptr<gateway::EnginePort>> start_engine(const EngineConfig& co
   forward_options.rows_max = step_tokens(config);
   forward_options.logit_rows_max = config.sequences_max;
   forward_options.threads = config.threads > 0 ? config.threads : machine.cpus;
+  forward_options.progress = [&board](std::int64_t done, std::int64_t total) {
+    board.advance(done, total);
+  };
   TRY(auto forward, make_forward(config, llama, forward_options));
   exec::EngineOptions options;
   options.kv = forward_options.kv;
@@ -72,12 +75,15 @@ Result<std::shared_ptr<gateway::EnginePort>> start_engine(const EngineConfig& co
   options.prefix_caching = config.prefix_caching;
   options.requests_queued_max = config.requests_queued_max;
   options.prompt_tokens_queued_max = config.prompt_tokens_queued_max;
+  options.ttft_target = std::chrono::milliseconds(config.ttft_target_ms);
+  options.itl_target = std::chrono::milliseconds(config.itl_target_ms);
   options.end_tokens = std::move(end_tokens);
   log_info("engine planned", {{"context", plan.context_max},
                               {"kv_blocks", plan.block_count},
                               {"kv_bytes", plan.bytes},
                               {"threads", forward_options.threads},
                               {"machine", machine.source}});
+  board.report("starting the engine");
   engine->thread =
       std::make_unique<exec::EngineThread>(std::move(forward), std::move(options), clock);
   engine->thread->start();
@@ -99,6 +105,7 @@ std::string default_model_name(const std::string& general_name, const std::strin
 }
 
 Result<ServedModel> boot_engine(const EngineConfig& config, PhaseBoard& board, const Clock& clock) {
+  board.plan(4);
   board.report("mapping weights");
   auto loaded = model::load_model(config.model_path);
   if (!loaded.ok()) return std::move(loaded).error().with_context("model");
@@ -115,10 +122,10 @@ Result<ServedModel> boot_engine(const EngineConfig& config, PhaseBoard& board, c
     if (!parsed.ok()) return std::move(parsed).error().with_context("chat template");
     chat_template = std::move(parsed).value();
   }
-  board.report("preparing the forward pass");
+  board.report("preparing the forward pass", 0, "bytes");
   const auto ends = tokenizer->end_tokens();
   TRY(auto engine, start_engine(config, std::move(loaded).value(),
-                                std::vector<TokenId>(ends.begin(), ends.end()), clock));
+                                std::vector<TokenId>(ends.begin(), ends.end()), board, clock));
   const auto since_epoch = clock.wall_now().time_since_epoch();
   return ServedModel{
       .name = name,

@@ -94,6 +94,14 @@ Result<CompletionRequest> read_completion_request(const Json& body, const Reques
   if (request.prompts.size() > 1 && !request.fields.vendor.resumed_token_ids.empty()) {
     return invalid_argument("kantha.resume: only allowed with one prompt", "kantha.resume");
   }
+  const auto choices = static_cast<std::int64_t>(request.prompts.size()) * request.fields.n;
+  if (choices > kChoicesMax) {
+    return invalid_argument("n: expected at most " + std::to_string(kChoicesMax) +
+                                " choices over all prompts, got " +
+                                std::to_string(request.prompts.size()) + " prompts times " +
+                                std::to_string(request.fields.n),
+                            "n");
+  }
   return request;
 }
 

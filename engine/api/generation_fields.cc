@@ -12,6 +12,10 @@ namespace {
 constexpr std::size_t kStopStringsMax = 16;
 constexpr std::size_t kStopBytesMax = 1024;
 constexpr std::size_t kStopTokensMax = 64;
+constexpr std::size_t kSaltBytesMax = 256;
+constexpr std::size_t kTenantBytesMax = 128;
+constexpr std::int64_t kTimeoutMsMax = 86'400'000;
+constexpr auto kReplace = Json::error_handler_t::replace;
 
 std::string item_path(const std::string& path, std::size_t index) {
   return path + "[" + std::to_string(index) + "]";
@@ -109,20 +113,88 @@ Status read_streaming(const JsonFields& fields, GenerationFields& request) {
   return error;
 }
 
-/// Unknown keys are refused here, unlike at the root: these fields are ours, so a name that we do
-/// not know is a mistake or a newer front door's wish that we would silently not grant.
-Status read_vendor(const JsonFields& fields, const RequestLimits& limits, VendorFields& vendor) {
-  TRY(const auto ours, fields.object("kantha"));
-  if (!ours) return ok_status();
-  TRY_OK(ours->check_known({"resume", "return_token_ids"}));
-  TRY(const auto return_token_ids, ours->boolean("return_token_ids"));
-  assign(vendor.return_token_ids, return_token_ids);
-  TRY(const auto resume, ours->object("resume"));
+/// A string of at most `bytes_max` bytes.
+Result<std::string> read_short(const JsonFields& fields, std::string_view name,
+                               std::size_t bytes_max) {
+  TRY(auto text, fields.string(name));
+  if (!text) return std::string();
+  if (text->size() <= bytes_max) return *std::move(text);
+  const std::string path = fields.path_of(name);
+  return invalid_argument(path + ": expected at most " + std::to_string(bytes_max) +
+                              " bytes, got " + std::to_string(text->size()),
+                          path);
+}
+
+/// How many samples: best_of is understood where it asks for nothing more than n.
+Status read_samples(const JsonFields& fields, GenerationFields& request) {
+  TRY(const auto n, fields.integer("n", 1, kSamplesMax));
+  assign(request.n, n);
+  TRY(const auto best_of, fields.integer("best_of", 1, kSamplesMax));
+  if (!best_of || *best_of == request.n) return ok_status();
+  const std::string path = fields.path_of("best_of");
+  Error error = unimplemented(path + ": expected n (" + std::to_string(request.n) + "), got " +
+                                  std::to_string(*best_of) + ": ranking is not supported yet",
+                              path);
+  error.reason = kReasonUnsupported;
+  return error;
+}
+
+/// The request's place among others.
+Status read_place(const JsonFields& fields, GenerationFields& request) {
+  constexpr std::int64_t kMin = std::numeric_limits<std::int32_t>::min();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();
+  TRY(const auto priority, fields.integer("priority", kMin, kMax));
+  assign(request.priority, priority);
+  TRY(request.cache_salt, read_short(fields, "cache_salt", kSaltBytesMax));
+  TRY(const auto tier, fields.string("service_tier"));
+  if (tier == "flex") request.slo = SloClass::kBatch;
+  return ok_status();
+}
+
+Status read_class(const JsonFields& ours, GenerationFields& request) {
+  TRY(const auto name, ours.string("class"));
+  if (!name) return ok_status();
+  if (*name == "interactive") {
+    request.slo = SloClass::kInteractive;
+  } else if (*name == "agent") {
+    request.slo = SloClass::kAgent;
+  } else if (*name == "batch") {
+    request.slo = SloClass::kBatch;
+  } else {
+    const std::string path = ours.path_of("class");
+    return invalid_argument(path + ": expected interactive, agent or batch, got " +
+                                Json(name->substr(0, 64)).dump(-1, ' ', false, kReplace),
+                            path);
+  }
+  return ok_status();
+}
+
+Status read_resume(const JsonFields& ours, const RequestLimits& limits, GenerationFields& request) {
+  TRY(const auto resume, ours.object("resume"));
   if (!resume) return ok_status();
   TRY_OK(resume->check_known({"token_ids"}));
   const auto count_max = static_cast<std::size_t>(limits.context_max);
-  TRY(vendor.resumed_token_ids, read_token_ids(*resume, "token_ids", count_max, limits));
-  return ok_status();
+  TRY(request.vendor.resumed_token_ids, read_token_ids(*resume, "token_ids", count_max, limits));
+  if (request.n == 1) return ok_status();
+  const std::string path = ours.path_of("resume");
+  return invalid_argument(path + ": only allowed when n is 1, got n " + std::to_string(request.n),
+                          path);
+}
+
+/// Unknown keys are refused here, unlike at the root: these fields are ours, so a name that we do
+/// not know is a mistake or a newer front door's wish that we would silently not grant.
+Status read_vendor(const JsonFields& fields, const RequestLimits& limits,
+                   GenerationFields& request) {
+  TRY(const auto ours, fields.object("kantha"));
+  if (!ours) return ok_status();
+  TRY_OK(ours->check_known({"resume", "return_token_ids", "tenant", "class", "timeout_ms"}));
+  VendorFields& vendor = request.vendor;
+  TRY(const auto return_token_ids, ours->boolean("return_token_ids"));
+  assign(vendor.return_token_ids, return_token_ids);
+  TRY(vendor.tenant, read_short(*ours, "tenant", kTenantBytesMax));
+  TRY(vendor.timeout_ms, ours->integer("timeout_ms", 1, kTimeoutMsMax));
+  TRY_OK(read_class(*ours, request));
+  return read_resume(*ours, limits, request);
 }
 
 }  // namespace
@@ -185,7 +257,9 @@ Result<GenerationFields> read_generation_fields(const JsonFields& fields,
   TRY_OK(read_sampling(fields, request));
   TRY_OK(read_stopping(fields, limits, request));
   TRY_OK(read_streaming(fields, request));
-  TRY_OK(read_vendor(fields, limits, request.vendor));
+  TRY_OK(read_samples(fields, request));
+  TRY_OK(read_place(fields, request));
+  TRY_OK(read_vendor(fields, limits, request));
   return request;
 }
 

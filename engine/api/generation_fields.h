@@ -18,8 +18,17 @@ struct RequestLimits {
   std::int32_t context_max = 0;      ///< tokens of prompt + output
 };
 
+/// What the client waits for (kantha.class); service_tier "flex" is batch.
+enum class SloClass : std::uint8_t { kInteractive, kAgent, kBatch };
+
+/// Most samples of one prompt (n), and most choices of one request.
+inline constexpr std::int64_t kSamplesMax = 64;
+inline constexpr std::int64_t kChoicesMax = 256;
+
 /// `kantha.*`: our own fields.
 struct VendorFields {
+  std::string tenant = {};                      ///< ≤ 128 bytes; fair shares are between tenants
+  std::optional<std::int64_t> timeout_ms = {};  ///< 1 … 86,400,000 from arrival to the last token
   /// Output tokens that the client already has; generation goes on after them.
   std::vector<TokenId> resumed_token_ids = {};
   /// Chunks and replies carry `kantha.token_ids`, so that a front door can resume elsewhere.
@@ -41,8 +50,12 @@ struct GenerationFields {
   std::vector<TokenId> stop_token_ids = {};  ///< ≤ 64
   bool ignore_eos = false;
   bool stream = false;
-  bool include_usage = false;  ///< stream_options.include_usage
-  std::int32_t logprobs = -1;  ///< -1 none; n ≥ 0: chosen token and the n best
+  bool include_usage = false;   ///< stream_options.include_usage
+  std::int32_t logprobs = -1;   ///< -1 none; n ≥ 0: chosen token and the n best
+  std::int32_t n = 1;           ///< samples of each prompt; choices are prompt by prompt
+  std::int32_t priority = 0;    ///< lower first
+  std::string cache_salt = {};  ///< ≤ 256 bytes; others' cached prefixes are never met
+  SloClass slo = SloClass::kInteractive;
   VendorFields vendor = {};
 };
 

@@ -23,6 +23,7 @@ inline constexpr char kReasonMissing[] = "missing_required_parameter";     ///< 
 inline constexpr char kReasonUnsupported[] = "unsupported_parameter";      ///< 400
 inline constexpr char kReasonDraining[] = "server_draining";               ///< 503
 inline constexpr char kReasonLoading[] = "model_loading";                  ///< 503
+inline constexpr char kReasonDeadline[] = "deadline_exceeded";             ///< 504
 
 /// HTTP status of an error: invalid and unimplemented 400, unauthenticated 401, denied 403, not
 /// found 404, exists, conflict and precondition 409, exhausted 429, unavailable 503, deadline 504,

@@ -66,8 +66,6 @@ struct Rule {
 };
 
 constexpr std::array kRules{
-    Rule{"n", Type::kInteger, Apis::kBoth, is_one},
-    Rule{"best_of", Type::kInteger, Apis::kBoth, is_one},
     Rule{"logit_bias", Type::kObject, Apis::kBoth, is_empty},
     Rule{"frequency_penalty", Type::kNumber, Apis::kBoth, is_zero},
     Rule{"presence_penalty", Type::kNumber, Apis::kBoth, is_zero},
@@ -82,7 +80,6 @@ constexpr std::array kRules{
     Rule{"truncate_prompt_tokens", Type::kInteger, Apis::kBoth, never},
     Rule{"skip_special_tokens", Type::kBool, Apis::kBoth, is_true},
     Rule{"add_special_tokens", Type::kBool, Apis::kChat, is_false},
-    Rule{"priority", Type::kInteger, Apis::kBoth, is_zero},
     Rule{"response_format", Type::kObject, Apis::kBoth, is_text_format},
     Rule{"structured_outputs", Type::kAny, Apis::kBoth, never},
     Rule{"guided_json", Type::kAny, Apis::kBoth, never},
@@ -107,7 +104,6 @@ constexpr std::array kRules{
     Rule{"user", Type::kString, Apis::kBoth, always},
     Rule{"metadata", Type::kObject, Apis::kBoth, always},
     Rule{"store", Type::kBool, Apis::kBoth, always},
-    Rule{"service_tier", Type::kString, Apis::kBoth, always},
     Rule{"safety_identifier", Type::kString, Apis::kBoth, always},
     Rule{"prompt_cache_key", Type::kString, Apis::kBoth, always},
     Rule{"parallel_tool_calls", Type::kBool, Apis::kChat, always},

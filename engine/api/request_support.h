@@ -8,7 +8,7 @@
 /// Three kinds of field exist. Those that we support are read elsewhere. Those that would change
 /// the answer and that we lack are refused here by name, unless their value asks for what happens
 /// anyway
-/// (`n: 1`, `tools: []`). Those that cannot change the answer (user, metadata, store, …) are
+/// (`echo: false`, `tools: []`). Those that cannot change the answer (user, metadata, store, …) are
 /// checked for their type and then ignored. Names that nobody defined are ignored, as OpenAI's own
 /// API evolves by adding fields that older servers must survive.
 namespace kantha::api {

@@ -24,7 +24,6 @@ namespace {
 
 constexpr Duration kTick = std::chrono::seconds(1);
 constexpr Duration kDrainTick = std::chrono::milliseconds(50);
-constexpr Duration kStallLimit = std::chrono::seconds(60);
 /// For error events and last chunks to leave after the drain's time is up.
 constexpr Duration kFarewell = std::chrono::seconds(2);
 
@@ -151,7 +150,7 @@ net::Task<bool> EngineServer::Body::load() {
   std::optional<Result<ServedModel>> result;
   std::function<void()> work = [this, &result] { result.emplace(boot(state.phase)); };
   booting = true;
-  co_await state.text_worker.run(std::move(work));
+  co_await state.bulk_worker.run(std::move(work));
   booting = false;
   if (!result->ok()) {
     log_error("the model cannot be served", {{"error", result->error().to_string()}});
@@ -167,6 +166,7 @@ void EngineServer::Body::adopt(ServedModel model) {
   state.metrics.open(model.name, {.block_size = stats.block_size,
                                   .blocks = stats.blocks_total,
                                   .prefix_caching = state.config.prefix_caching});
+  open_routes(state.metrics);
   state.model = std::make_shared<const ServedModel>(std::move(model));
   state.phase.set_ready();
   log_info("engine ready", {{"model", state.model->name},
@@ -178,7 +178,7 @@ void EngineServer::Body::adopt(ServedModel model) {
 
 /// Ticks until somebody asks for the end.
 net::Task<void> EngineServer::Body::serve() {
-  StallWatch stall(kStallLimit);
+  StallWatch stall;
   while (shutdowns == 0) {
     const bool was_stalled = stall.stalled();
     const bool stalled = stall.observe(state.model->engine->stats(), state.clock.now());

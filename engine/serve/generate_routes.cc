@@ -24,7 +24,7 @@ net::Task<void> run_or_refuse(ServeState* state, Result<GenerationJob> job,
                               net::ResponseWriter& writer) {
   if (!job.ok()) {
     Error error = std::move(job).error();
-    co_await send_error(writer, std::move(error));
+    co_await refuse_generation(state, std::move(error), writer);
     co_return;
   }
   GenerationJob ready = std::move(job).value();
@@ -36,14 +36,14 @@ net::Task<void> run_or_refuse(ServeState* state, Result<GenerationJob> job,
 net::Task<void> post_chat_completions(ServeState* state, net::HttpRequest request,
                                       net::ResponseWriter& writer) {
   const Counted counted(*state);
-  Result<GenerationJob> job = co_await prepare_chat(state, std::move(request.body));
+  Result<GenerationJob> job = co_await prepare_chat(state, std::move(request.body), writer);
   co_await run_or_refuse(state, std::move(job), writer);
 }
 
 net::Task<void> post_completions(ServeState* state, net::HttpRequest request,
                                  net::ResponseWriter& writer) {
   const Counted counted(*state);
-  Result<GenerationJob> job = co_await prepare_completion(state, std::move(request.body));
+  Result<GenerationJob> job = co_await prepare_completion(state, std::move(request.body), writer);
   co_await run_or_refuse(state, std::move(job), writer);
 }
 

@@ -27,6 +27,9 @@ struct RunningChoice {
   RequestId id;
   ChoiceOutput output;
   std::int64_t prompt_tokens = 0;
+  std::int64_t made_tokens = 0;
+  TimePoint first_scheduled{};
+  TimePoint first_token{};
   TimePoint last_token{};
   api::Choice whole = {};  ///< what a request that is not streamed has so far
   bool accepted = false;   ///< by the engine
@@ -57,7 +60,9 @@ class Generation {
   void absorb_event(const sched::TokenEvent& event, TimePoint at, std::string& bytes);
   void show(RunningChoice& choice, api::Delta delta, std::string& bytes);
   void end_choice(RunningChoice& choice, TimePoint at, std::string& bytes);
+  void fail(FinishReason reason, const std::string& words);
   void measure_token(RunningChoice& choice, TimePoint at);
+  ChoiceEnd end_of(const RunningChoice& choice, FinishReason reason, TimePoint at) const;
   std::string opening(std::int32_t index);
   api::Usage usage() const;
   bool streams() const { return job_.fields.stream; }
@@ -73,7 +78,7 @@ class Generation {
   std::size_t open_ = 0;
   std::string early_;  // chunks of choices that had ended before they began
   bool failed_ = false;
-  std::string error_;
+  Error error_;
   std::vector<bool> opened_;
 };
 
@@ -108,10 +113,10 @@ Generation::Generation(ServeState& state, GenerationJob job, net::ResponseWriter
       job_(std::move(job)),
       writer_(writer),
       live_(std::make_shared<LiveRequest>(state.executor, *job_.model->engine, state.clock,
-                                          kUndeliveredMax * job_.prompts.size())),
+                                          kUndeliveredMax * job_.choice_count())),
       out_(make_head(job_, state.clock), writer_options(job_)),
-      opened_(job_.prompts.size(), !job_.fields.vendor.resumed_token_ids.empty()) {
-  choices_.reserve(job_.prompts.size());
+      opened_(job_.choice_count(), !job_.fields.vendor.resumed_token_ids.empty()) {
+  choices_.reserve(job_.choice_count());
   state_.live.insert(live_.get());
 }
 
@@ -120,9 +125,7 @@ Generation::~Generation() {
   state_.live.erase(live_.get());
   for (const RunningChoice& choice : choices_) {
     if (!choice.accepted || choice.ended) continue;
-    state_.metrics.observe_end(FinishReason::kAbort,
-                               seconds_between(job_.arrived, state_.clock.now()),
-                               choice.prompt_tokens, choice.output.output_tokens());
+    state_.metrics.observe_end(end_of(choice, FinishReason::kAbort, state_.clock.now()));
   }
 }
 
@@ -141,13 +144,15 @@ void Generation::add_choice(std::size_t index, const sched::GenerateSpec& spec) 
 Status Generation::submit() {
   const gateway::EngineLimits limits = job_.model->engine->limits();
   std::vector<sched::GenerateSpec> specs;
-  for (std::size_t i = 0; i < job_.prompts.size(); ++i) {
+  for (std::size_t i = 0; i < job_.choice_count(); ++i) {
     TRY(sched::GenerateSpec spec, make_spec(job_, i, limits));
     specs.push_back(std::move(spec));
   }
+  const std::int32_t max_tokens = specs.front().max_tokens;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     sched::GenerateSpec& spec = specs[i];
     spec.id = state_.next_request_id();
+    if (job_.sample_of(i) > 0) spec.fork_of = choices_[i - job_.sample_of(i)].id;
     add_choice(i, spec);
     RunningChoice& choice = choices_.back();
     const auto ended = ended_before(spec, job_.model->tokenizer.end_tokens());
@@ -163,6 +168,7 @@ Status Generation::submit() {
     ++open_;
     ++state_.requests_total;
   }
+  state_.metrics.observe_request(job_.fields.n, max_tokens);
   return ok_status();
 }
 
@@ -205,7 +211,7 @@ net::Task<void> Generation::pump() {
     if (woken) continue;
     if (state_.phase.stalled()) {
       failed_ = true;
-      error_ = "the engine makes no progress";
+      error_ = unavailable("the engine makes no progress");
     } else if (streams()) {
       std::string comment = net::sse_comment("waiting");
       co_await write(std::move(comment));
@@ -232,6 +238,7 @@ void Generation::absorb_event(const sched::TokenEvent& event, TimePoint at, std:
   const auto found = std::ranges::find(choices_, event.id, &RunningChoice::id);
   if (found == choices_.end() || found->ended) return;
   RunningChoice& choice = *found;
+  choice.first_scheduled = event.first_scheduled;
   if (event.token) measure_token(choice, at);
   auto delta = choice.output.push(event);
   if (delta) show(choice, *std::move(delta), bytes);
@@ -243,12 +250,26 @@ void Generation::absorb_event(const sched::TokenEvent& event, TimePoint at, std:
 }
 
 void Generation::measure_token(RunningChoice& choice, TimePoint at) {
-  if (choice.last_token == TimePoint{}) {
-    state_.metrics.observe_first_token(seconds_between(job_.arrived, at));
+  if (choice.made_tokens++ == 0) {
+    choice.first_token = at;
+    state_.metrics.observe_first_token(seconds_between(job_.arrived, at), at);
   } else {
-    state_.metrics.observe_inter_token(seconds_between(choice.last_token, at));
+    state_.metrics.observe_inter_token(seconds_between(choice.last_token, at), at);
   }
   choice.last_token = at;
+}
+
+ChoiceEnd Generation::end_of(const RunningChoice& choice, FinishReason reason, TimePoint at) const {
+  return {.reason = reason,
+          .times = {.arrived = job_.arrived,
+                    .first_scheduled = choice.first_scheduled,
+                    .first_token = choice.first_token,
+                    .last_token = choice.last_token,
+                    .ended = at},
+          .prompt_tokens = choice.prompt_tokens,
+          .cached_tokens = choice.output.cached_tokens(),
+          .output_tokens = choice.output.output_tokens(),
+          .made_tokens = choice.made_tokens};
 }
 
 /// The role chunk comes with the first token, so that clients which time the first chunk time a
@@ -275,11 +296,9 @@ void Generation::show(RunningChoice& choice, api::Delta delta, std::string& byte
 void Generation::end_choice(RunningChoice& choice, TimePoint at, std::string& bytes) {
   const FinishReason reason = *choice.output.finish();
   choice.ended = true;
-  state_.metrics.observe_end(reason, seconds_between(job_.arrived, at), choice.prompt_tokens,
-                             choice.output.output_tokens());
+  state_.metrics.observe_end(end_of(choice, reason, at));
   if (reason != FinishReason::kStop && reason != FinishReason::kLength) {
-    failed_ = true;
-    error_ = reason == FinishReason::kAbort ? "the engine is stopping" : choice.output.error();
+    fail(reason, choice.output.error());
     return;
   }
   const char* words = reason == FinishReason::kStop ? "stop" : "length";
@@ -290,11 +309,23 @@ void Generation::end_choice(RunningChoice& choice, TimePoint at, std::string& by
   bytes += net::sse_data(out_.finish(choice.output.index(), words, choice.output.rest()));
 }
 
+void Generation::fail(FinishReason reason, const std::string& words) {
+  failed_ = true;
+  switch (reason) {
+    case FinishReason::kDeadline: error_ = deadline_passed(job_.fields); return;
+    case FinishReason::kAbort: error_ = unavailable("the engine is stopping"); return;
+    default: error_ = internal_error(words.empty() ? "the generation failed" : words);
+  }
+}
+
+/// A prompt counts once, however many samples it has, as OpenAI counts.
 api::Usage Generation::usage() const {
   api::Usage usage;
-  for (const RunningChoice& choice : choices_) {
-    usage.prompt_tokens += choice.prompt_tokens;
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    const RunningChoice& choice = choices_[i];
     usage.completion_tokens += choice.output.output_tokens();
+    if (job_.sample_of(i) > 0) continue;
+    usage.prompt_tokens += choice.prompt_tokens;
     usage.cached_tokens += choice.output.cached_tokens();
   }
   return usage;
@@ -306,7 +337,7 @@ Error Generation::failure() const {
     error.reason = api::kReasonDraining;
     return error;
   }
-  return internal_error(error_.empty() ? "the generation failed" : error_);
+  return error_;
 }
 
 net::Task<void> Generation::end_stream() {
@@ -353,10 +384,25 @@ net::Task<void> run_generation(ServeState* state, GenerationJob job, net::Respon
   Status submitted = generation.submit();
   if (!submitted.ok()) {
     Error error = std::move(submitted).error();
-    co_await send_error(writer, std::move(error));
+    co_await refuse_generation(state, std::move(error), writer);
     co_return;
   }
   co_await generation.answer();
+}
+
+net::Task<void> refuse_generation(ServeState* state, Error error, net::ResponseWriter& writer) {
+  EngineMetrics& metrics = state->metrics;
+  switch (error.code) {
+    case Code::kCancelled:
+      metrics.count_end(FinishReason::kAbort);
+      writer.abort();
+      co_return;
+    case Code::kDeadlineExceeded: metrics.count_end(FinishReason::kDeadline); break;
+    case Code::kResourceExhausted: metrics.count_refusal(/*queue_full=*/true); break;
+    case Code::kUnavailable: metrics.count_refusal(/*queue_full=*/false); break;
+    default: break;
+  }
+  co_await send_error(writer, std::move(error));
 }
 
 }  // namespace kantha::serve

@@ -1,9 +1,12 @@
 #include "engine/serve/generation_job.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <string>
 
+#include "base/digest.h"
+#include "base/rng.h"
 #include "engine/api/completion_request.h"
 #include "engine/api/openai_error.h"
 
@@ -20,6 +23,15 @@ Error does_not_fit(const GenerationJob& job, std::int64_t prompt, std::int64_t o
                                  field);
   error.reason = api::kReasonContextLength;
   return error;
+}
+
+sched::SloClass slo_of(api::SloClass given) {
+  switch (given) {
+    case api::SloClass::kInteractive: return sched::SloClass::kInteractive;
+    case api::SloClass::kAgent: return sched::SloClass::kAgent;
+    case api::SloClass::kBatch: return sched::SloClass::kBatch;
+  }
+  CHECK(false, "unknown class");
 }
 
 sched::SamplingParams sampling_of(const api::GenerationFields& fields) {
@@ -45,11 +57,39 @@ std::int64_t default_max_tokens(const GenerationJob& job, std::int64_t prompt,
 
 }  // namespace
 
+std::uint64_t seed_of_sample(std::uint64_t seed, std::size_t sample) {
+  constexpr std::uint64_t kSamples = std::uint64_t{1} << 63;
+  return sample == 0 ? seed : random_bits(seed, kSamples + sample);
+}
+
+std::uint64_t salt_of(const std::string& tenant, const std::string& cache_salt) {
+  if (cache_salt.empty()) return 0;
+  // The length keeps ("a", "bc") and ("ab", "c") apart.
+  const std::string digest = sha256_hex(std::to_string(tenant.size()) + ":" + tenant + cache_salt);
+  std::uint64_t salt = 0;
+  std::from_chars(digest.data(), digest.data() + 16, salt, 16);
+  return std::max<std::uint64_t>(salt, 1);
+}
+
+std::optional<TimePoint> deadline_of(const api::GenerationFields& fields, TimePoint arrived) {
+  if (!fields.vendor.timeout_ms) return std::nullopt;
+  return arrived + std::chrono::milliseconds(*fields.vendor.timeout_ms);
+}
+
+Error deadline_passed(const api::GenerationFields& fields) {
+  return Error{.code = Code::kDeadlineExceeded,
+               .message = "kantha.timeout_ms: the request was not finished within " +
+                          std::to_string(fields.vendor.timeout_ms.value_or(0)) + " ms",
+               .field = "kantha.timeout_ms",
+               .reason = api::kReasonDeadline};
+}
+
 Result<sched::GenerateSpec> make_spec(const GenerationJob& job, std::size_t choice,
                                       const gateway::EngineLimits& limits) {
-  CHECK(choice < job.prompts.size(), "a choice of this job");
+  CHECK(choice < job.choice_count(), "a choice of this job");
   const api::GenerationFields& fields = job.fields;
-  const auto prompt = static_cast<std::int64_t>(job.prompts[choice].size());
+  const std::vector<TokenId>& tokens = job.prompts[job.prompt_of(choice)];
+  const auto prompt = static_cast<std::int64_t>(tokens.size());
   const std::int64_t output =
       fields.max_tokens ? std::int64_t{*fields.max_tokens}
                         : std::max<std::int64_t>(default_max_tokens(job, prompt, limits), 1);
@@ -57,14 +97,20 @@ Result<sched::GenerateSpec> make_spec(const GenerationJob& job, std::size_t choi
     return does_not_fit(job, prompt, output, limits.context_max);
   }
   sched::GenerateSpec spec;
-  spec.prompt = job.prompts[choice];
+  spec.prompt = tokens;
   spec.resumed = fields.vendor.resumed_token_ids;
   spec.sampling = sampling_of(fields);
+  spec.sampling.seed = seed_of_sample(spec.sampling.seed, job.sample_of(choice));
   spec.max_tokens = static_cast<std::int32_t>(output);
   spec.min_tokens = std::min(fields.min_tokens, spec.max_tokens);
   spec.stop_token_ids = fields.stop_token_ids;
   spec.ignore_eos = fields.ignore_eos;
   spec.arrived = job.arrived;
+  spec.tenant = fields.vendor.tenant;
+  spec.slo = slo_of(fields.slo);
+  spec.priority = fields.priority;
+  spec.deadline = deadline_of(fields, job.arrived);
+  spec.salt = salt_of(fields.vendor.tenant, fields.cache_salt);
   return spec;
 }
 

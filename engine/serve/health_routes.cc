@@ -71,7 +71,13 @@ net::Task<void> get_ready(ServeState* state, net::HttpRequest, net::ResponseWrit
 net::Task<void> get_startup(ServeState* state, net::HttpRequest, net::ResponseWriter& writer) {
   OrderedJson json;
   json["status"] = phase_name(state->phase.phase());
-  json["step"] = state->phase.step();
+  const LoadProgress progress = state->phase.progress();
+  json["step"] = progress.step;
+  json["step_index"] = progress.index;
+  json["step_count"] = progress.count;
+  json["done"] = progress.done;
+  json["total"] = progress.total;
+  json["unit"] = progress.unit;
   json["elapsed_ms"] = state->phase.uptime_ms();
   co_await send_json(writer, state->model ? 200 : 503, dump_json(json));
 }
@@ -87,9 +93,9 @@ net::Task<void> get_metrics(ServeState* state, net::HttpRequest, net::ResponseWr
   std::string text;
   if (state->model) {
     const gateway::EngineStats stats = state->model->engine->stats();
-    text = state->metrics.scrape(&stats);
+    text = state->metrics.scrape(&stats, state->door_numbers());
   } else {
-    text = state->metrics.scrape(nullptr);
+    text = state->metrics.scrape(nullptr, state->door_numbers());
   }
   co_await send_text(writer, 200, std::move(text));
 }

@@ -18,19 +18,36 @@ enum class Phase : std::uint8_t { kLoading, kReady, kDraining };
 std::string_view phase_name(Phase phase);
 
 /// Notices an engine that has work and does not get on. Pure; one thread.
+///
+/// A step may take as long as it takes on this machine: the limit is twenty times the usual step,
+/// at least ten seconds; a minute before any step has been seen. A long load or long idle hours are
+/// no stall, because time counts from the last step or the first open request, whichever is later.
 class StallWatch {
  public:
-  explicit StallWatch(Duration limit) : limit_(limit) {}
   /// Takes fresh numbers about once a second; true while work has been pending for longer than the
   /// limit without one finished step.
   bool observe(const gateway::EngineStats& stats, TimePoint now);
   bool stalled() const { return stalled_; }
+  Duration limit() const;
 
  private:
-  Duration limit_;
+  void learn(const gateway::EngineStats& stats);
+
   std::int64_t steps_ = -1;
+  double step_seconds_ = 0;  ///< of steps_ together
+  double usual_ = 0;         ///< seconds of a step; 0: none seen
   TimePoint progress_{};
   bool stalled_ = false;
+};
+
+/// What the boot is doing.
+struct LoadProgress {
+  std::string step = "starting";  ///< "mapping weights"
+  std::int32_t index = 0;         ///< of the step, from 1; only rises
+  std::int32_t count = 0;         ///< of all steps; 0: not known
+  std::int64_t done = 0;          ///< within the step; only rises
+  std::int64_t total = 0;         ///< 0: not known
+  std::string unit = {};          ///< of done and total: "layers"
 };
 
 /// The phase and its story. Thread-safe: the boot reports its steps from its own thread.
@@ -38,8 +55,13 @@ class PhaseBoard {
  public:
   explicit PhaseBoard(const Clock& clock) : clock_(clock), started_(clock.now()) {}
 
-  /// What the boot is doing ("mapping weights"), shown by /startup.
-  void report(std::string step);
+  /// How many steps the boot has.
+  void plan(std::int32_t steps);
+  /// The boot begins its next step ("mapping weights"), shown by /startup; `total` in `unit`s, 0
+  /// when nobody knows.
+  void report(std::string step, std::int64_t total = 0, std::string unit = {});
+  /// The boot gets on within its step; what is behind is ignored.
+  void advance(std::int64_t done, std::int64_t total);
   void set_ready();
   /// Ready or loading → draining; there is no way back.
   void set_draining();
@@ -47,7 +69,9 @@ class PhaseBoard {
 
   Phase phase() const;
   bool stalled() const;
+  /// "preparing the forward pass (layer 7 of 30)".
   std::string step() const;
+  LoadProgress progress() const;
   std::int64_t uptime_ms() const;
   /// Success when a new request may start; else kUnavailable with model_loading or server_draining.
   Status admit() const;
@@ -58,7 +82,7 @@ class PhaseBoard {
   mutable std::mutex mutex_;
   Phase phase_ = Phase::kLoading;
   bool stalled_ = false;
-  std::string step_ = "starting";
+  LoadProgress progress_;
 };
 
 }  // namespace kantha::serve

@@ -1,24 +1,27 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "base/net/task.h"
 
-#include "base/json.h"
+#include "base/net/http_server.h"
 #include "base/result.h"
 #include "engine/serve/generation_job.h"
 #include "engine/serve/serve_state.h"
 
 /// From a request's body to a job: everything that can refuse a request before the engine sees it,
 /// cheapest first: phase, JSON, fields, model name, queue limits on an estimate, then template and
-/// tokenizer on the text worker. I/O thread.
+/// tokenizer on a text worker. I/O thread.
+///
+/// kCancelled when the client left meanwhile, kDeadlineExceeded when the request's time was up:
+/// neither's text is tokenised any more once it has its turn.
 namespace kantha::serve {
 
-net::Task<Result<GenerationJob>> prepare_chat(ServeState* state, std::string body);
-net::Task<Result<GenerationJob>> prepare_completion(ServeState* state, std::string body);
-
-/// Parses a body; on the text worker when it is large.
-net::Task<Result<Json>> read_body(ServeState* state, std::string body);
+net::Task<Result<GenerationJob>> prepare_chat(ServeState* state, std::string body,
+                                              net::ResponseWriter& writer);
+net::Task<Result<GenerationJob>> prepare_completion(ServeState* state, std::string body,
+                                                    net::ResponseWriter& writer);
 
 /// The model when it is loaded, else model_loading.
 Result<std::shared_ptr<const ServedModel>> loaded_model(const ServeState& state);

@@ -116,6 +116,10 @@ net::Task<void> dispatch(ServeState* state, Door door, const Route* route, net::
 
 }  // namespace
 
+void open_routes(EngineMetrics& metrics) {
+  for (const Route& route : kRoutes) metrics.open_route(route.path);
+}
+
 net::Task<void> answer_request(ServeState* state, Door door, net::HttpRequest request,
                                net::ResponseWriter& writer) {
   const Route* route = find_route(request.path());

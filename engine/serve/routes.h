@@ -19,6 +19,9 @@ enum class Door { kTcp, kUnix };
 net::Task<void> answer_request(ServeState* state, Door door, net::HttpRequest request,
                                net::ResponseWriter& writer);
 
+/// Makes every route's series of kantha_http_requests_total.
+void open_routes(EngineMetrics& metrics);
+
 /// The handlers, by file.
 using Handler = net::Task<void> (*)(ServeState* state, net::HttpRequest request,
                                     net::ResponseWriter& writer);

@@ -34,33 +34,36 @@ std::string tokenize_answer(const ServedModel& model, const api::TokenizeRequest
   return dump_json(api::tokenize_json(ids, model.engine->limits().context_max, texts));
 }
 
-net::Task<Result<std::string>> answer_tokenize(ServeState* state, std::string body) {
-  CO_TRY(auto model, loaded_model(*state));
-  CO_TRY(const Json json, co_await read_body(state, std::move(body)));
-  CO_TRY(const api::TokenizeRequest request, api::read_tokenize_request(json));
-  CO_TRY_OK(check_model_name(*model, request.model));
-  std::optional<Result<std::string>> answer;
-  std::function<void()> work = [&answer, &model, &request] {
-    auto ids = tokenize(*model, request);
-    if (ids.ok()) {
-      answer.emplace(tokenize_answer(*model, request, *ids));
-    } else {
-      answer.emplace(std::move(ids).error());
-    }
-  };
-  co_await state->text_worker.run(std::move(work));
-  co_return std::move(*answer);
+Result<std::string> tokenize_body(const ServedModel& model, const std::string& body) {
+  TRY(const Json json, parse_json(body));
+  TRY(const api::TokenizeRequest request, api::read_tokenize_request(json));
+  TRY_OK(check_model_name(model, request.model));
+  TRY(const std::vector<TokenId> ids, tokenize(model, request));
+  return tokenize_answer(model, request, ids);
 }
 
-net::Task<Result<std::string>> answer_detokenize(ServeState* state, std::string body) {
-  CO_TRY(auto model, loaded_model(*state));
-  CO_TRY(const Json json, co_await read_body(state, std::move(body)));
-  CO_TRY(const api::DetokenizeRequest request,
-         api::read_detokenize_request(json, request_limits(*model)));
-  CO_TRY_OK(check_model_name(*model, request.model));
+Result<std::string> detokenize_body(const ServedModel& model, const std::string& body) {
+  TRY(const Json json, parse_json(body));
+  TRY(const api::DetokenizeRequest request,
+      api::read_detokenize_request(json, request_limits(model)));
+  TRY_OK(check_model_name(model, request.model));
   OrderedJson answer;
-  answer["prompt"] = model->tokenizer.decode(request.tokens, /*with_special=*/true);
-  co_return dump_json(answer);
+  answer["prompt"] = model.tokenizer.decode(request.tokens, /*with_special=*/true);
+  return dump_json(answer);
+}
+
+/// All of it on a worker: a body may hold megabytes, and so may its answer.
+net::Task<Result<std::string>> answer_body(ServeState* state, std::string body,
+                                           Result<std::string> (*answer)(const ServedModel&,
+                                                                         const std::string&)) {
+  CO_TRY(auto model, loaded_model(*state));
+  std::optional<Result<std::string>> result;
+  std::function<void()> work = [&result, &model, &body, answer] {
+    result.emplace(answer(*model, body));
+  };
+  net::WorkerPool& worker = state->worker_for(body.size());
+  co_await worker.run(std::move(work));
+  co_return std::move(*result);
 }
 
 net::Task<void> send_result(net::ResponseWriter& writer, Result<std::string> result) {
@@ -76,13 +79,14 @@ net::Task<void> send_result(net::ResponseWriter& writer, Result<std::string> res
 
 net::Task<void> post_tokenize(ServeState* state, net::HttpRequest request,
                               net::ResponseWriter& writer) {
-  Result<std::string> result = co_await answer_tokenize(state, std::move(request.body));
+  Result<std::string> result = co_await answer_body(state, std::move(request.body), &tokenize_body);
   co_await send_result(writer, std::move(result));
 }
 
 net::Task<void> post_detokenize(ServeState* state, net::HttpRequest request,
                                 net::ResponseWriter& writer) {
-  Result<std::string> result = co_await answer_detokenize(state, std::move(request.body));
+  Result<std::string> result =
+      co_await answer_body(state, std::move(request.body), &detokenize_body);
   co_await send_result(writer, std::move(result));
 }
 

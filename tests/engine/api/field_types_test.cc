@@ -60,7 +60,8 @@ const std::vector<FieldCase>& shared_cases() {
       {"bad_words", {}},
       {"allowed_token_ids", {}},
       {"skip_special_tokens", {"bool"}},
-      {"priority", {}},
+      {"priority", {"int"}},
+      {"cache_salt", {"string"}},
       {"response_format", {}},
       {"structured_outputs", {}},
       {"guided_json", {}},
@@ -198,8 +199,23 @@ const std::vector<RangeCase>& range_cases() {
       {"stop_token_ids", Json::array({100}), false},
       {"stop_token_ids", Json::array({-1}), false},
       {"stop_token_ids", Json::array({std::numeric_limits<std::uint64_t>::max()}), false},
-      {"n", 2, false},
+      {"n", 0, false},
+      {"n", 64, true},
+      {"n", 65, false},
       {"n", 1.5, false},
+      {"n", "2", false},
+      {"best_of", 1, true},
+      {"best_of", 2, false},
+      {"best_of", 0, false},
+      {"priority", -2147483648LL, true},
+      {"priority", 2147483648LL, false},
+      {"priority", "high", false},
+      {"cache_salt", std::string(256, 'a'), true},
+      {"cache_salt", std::string(257, 'a'), false},
+      {"cache_salt", 5, false},
+      {"service_tier", "flex", true},
+      {"service_tier", "default", true},
+      {"service_tier", 1, false},
       {"logit_bias", Json::object(), true},
       {"logit_bias", {{"5", 1}}, false},
       {"frequency_penalty", 0, true},
@@ -213,6 +229,18 @@ const std::vector<RangeCase>& range_cases() {
       {"kantha", {{"resume", {{"token_ids", {1, 2}}}}}, true},
       {"kantha", {{"resume", {{"token_ids", {100}}}}}, false},
       {"kantha", {{"resume", {{"tokens", {1}}}}}, false},
+      {"kantha", {{"tenant", std::string(128, 't')}}, true},
+      {"kantha", {{"tenant", std::string(129, 't')}}, false},
+      {"kantha", {{"tenant", 7}}, false},
+      {"kantha", {{"class", "agent"}}, true},
+      {"kantha", {{"class", "Agent"}}, false},
+      {"kantha", {{"class", 1}}, false},
+      {"kantha", {{"timeout_ms", 1}}, true},
+      {"kantha", {{"timeout_ms", 0}}, false},
+      {"kantha", {{"timeout_ms", 86'400'000}}, true},
+      {"kantha", {{"timeout_ms", 86'400'001}}, false},
+      {"kantha", {{"timeout_ms", "1s"}}, false},
+      {"kantha", {{"deadline", 5}}, false},
       {"an_unknown_field", {{"x", 1}}, true},
   };
   return cases;
@@ -227,6 +255,49 @@ TEST(FieldTypes, RangesAreHeld) {
     EXPECT_EQ(request.ok(), c.accepted);
     if (!request.ok()) EXPECT_TRUE(request.error().field.starts_with(c.name));
   }
+}
+
+TEST(FieldTypes, APlaceAmongOthersIsReadWhole) {
+  Json body = chat_body();
+  body.update({{"n", 3}, {"best_of", 3}, {"priority", -5}, {"cache_salt", "s"}});
+  body["kantha"] = {{"tenant", "t"}, {"class", "batch"}, {"timeout_ms", 1500}};
+  const auto request = read_chat_request(body, kLimits);
+  ASSERT_TRUE(request.ok()) << request.error().message;
+  EXPECT_EQ(request->fields.n, 3);
+  EXPECT_EQ(request->fields.priority, -5);
+  EXPECT_EQ(request->fields.cache_salt, "s");
+  EXPECT_EQ(request->fields.slo, SloClass::kBatch);
+  EXPECT_EQ(request->fields.vendor.tenant, "t");
+  EXPECT_EQ(request->fields.vendor.timeout_ms, 1500);
+}
+
+TEST(FieldTypes, TheFlexTierIsBatchUnlessAClassSaysOtherwise) {
+  Json body = chat_body();
+  EXPECT_EQ(read_chat_request(body, kLimits)->fields.slo, SloClass::kInteractive);
+  body["service_tier"] = "flex";
+  EXPECT_EQ(read_chat_request(body, kLimits)->fields.slo, SloClass::kBatch);
+  body["kantha"] = {{"class", "interactive"}};
+  EXPECT_EQ(read_chat_request(body, kLimits)->fields.slo, SloClass::kInteractive);
+}
+
+TEST(FieldTypes, ResumeIsForOneSample) {
+  Json body = chat_body();
+  body["n"] = 2;
+  body["kantha"] = {{"resume", {{"token_ids", {1}}}}};
+  const auto request = read_chat_request(body, kLimits);
+  ASSERT_FALSE(request.ok());
+  EXPECT_EQ(request.error().field, "kantha.resume");
+  EXPECT_NE(request.error().message.find("n 2"), std::string::npos);
+}
+
+TEST(FieldTypes, ChoicesOfAllPromptsAreBoundedTogether) {
+  Json body{{"prompt", std::vector<std::string>(5, "a")}, {"n", 64}};
+  const auto request = read_completion_request(body, kLimits);
+  ASSERT_FALSE(request.ok());
+  EXPECT_EQ(request.error().field, "n");
+  EXPECT_NE(request.error().message.find("256"), std::string::npos);
+  body["n"] = 51;
+  EXPECT_TRUE(read_completion_request(body, kLimits).ok());
 }
 
 }  // namespace
