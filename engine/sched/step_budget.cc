@@ -8,6 +8,7 @@
 namespace kantha::sched {
 namespace {
 
+/// Beside a target that somebody set, perhaps shorter than a decode step.
 constexpr std::int32_t kPromptRowsMin = 8;
 constexpr double kStretch = 1.75;
 constexpr std::int64_t kLongContext = 1024;
@@ -36,13 +37,16 @@ void StepBudget::observe(const StepShape& shape, Duration took) {
 std::int32_t StepBudget::tokens(const StepLoad& load) const {
   if (load.decodes == 0) return rows_max_;
   double prompt_rows = rows_max_ / 4 - load.decodes;
+  double least = kPromptRowsMin;
   if (cost_.measured()) {
     const double alone = cost_.estimate(
         {.rows = load.decodes, .decodes = load.decodes, .context_tokens = load.decode_context});
     const double target = target_seconds_ > 0 ? target_seconds_ : kStretch * alone;
     prompt_rows = rows_within(target - alone, cost_, load.prefill_context);
+    // What a decode step leaves always moves a prompt; deep in a long one that is a few rows.
+    if (target_seconds_ == 0) least = 1;
   }
-  prompt_rows = std::clamp<double>(prompt_rows, kPromptRowsMin, rows_max_ + kPromptRowsMin);
+  prompt_rows = std::clamp<double>(prompt_rows, least, rows_max_ + least);
   return std::min(rows_max_, load.decodes + static_cast<std::int32_t>(prompt_rows));
 }
 

@@ -27,7 +27,8 @@ class StepBudget {
   void observe(const StepShape& shape, Duration took);
 
   /// Rows of the next step, decodes included, ≤ rows_max. Every decode has its row, and prompts get
-  /// at least 8, whatever the target: they must move. Before anything is measured, rows_max / 4.
+  /// at least 8 whatever the target that was set, at least 1 without: they must move. Before
+  /// anything is measured, rows_max / 4.
   std::int32_t tokens(const StepLoad& load) const;
 
   /// Estimate of a step with these decodes only; zero = not known yet. `context`: the positions

@@ -193,6 +193,19 @@ TEST(StepBudget, AStepOfTheBudgetEndsAboutAtTheTarget) {
   }
 }
 
+TEST(StepBudget, DeepInALongPromptAFewRowsAreEnough) {
+  Machine machine;
+  const StepBudget budget = taught(machine, {});
+  const double alone = machine.exact(decode_step(8, 500));
+  // One row reads so much that eight of them would take longer than the decodes.
+  std::int32_t before = 1000;
+  while (machine.exact(prompt_step(8, 8, before)) < 2.5 * alone) before += 1000;
+  const std::int32_t rows =
+      budget.tokens({.decodes = 8, .decode_context = 4000, .prefill_context = before}) - 8;
+  EXPECT_GE(rows, 1);
+  EXPECT_LT(machine.exact(prompt_step(8, rows, before)), 2 * alone);
+}
+
 TEST(StepBudget, PromptsMoveEvenWhereDecodesAloneMissTheTarget) {
   Machine machine;
   const StepBudget budget = taught(machine, seconds(0.001));
