@@ -88,6 +88,9 @@ void add_engine_flags(CLI::App& verb, SimFlags& flags) {
       ->check(CLI::Range(2, 1 << 21));
   verb.add_option("--step-tokens", run.step_tokens_max, "Most tokens of a step (256)")
       ->check(CLI::Range(1, 1 << 16));
+  verb.add_option("--itl-target", flags.itl_target_ms,
+                  "Most ms between two tokens that a step may cause; 0: 1.75 decode steps (0)")
+      ->check(CLI::Range(0.0, 1e6));
   verb.add_option("--queue", run.requests_queued_max, "Most requests that wait (1024)")
       ->check(CLI::Range(1, kRequestsMax));
   verb.add_option("--queue-tokens", run.prompt_tokens_queued_max,
@@ -95,7 +98,7 @@ void add_engine_flags(CLI::App& verb, SimFlags& flags) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   verb.add_flag("--no-prefix-cache", flags.no_prefix_cache, "Compute every prompt");
   verb.add_option("--cost", flags.cost,
-                  "The machine, as fixed_ms=5.3,row_ms=0.4,output_row_ms=0.46,context_us=0.6");
+                  "The machine, as fixed_ms=5.3,row_ms=0.47,output_row_ms=0.45,context_us=0.3");
 }
 
 }  // namespace
@@ -142,6 +145,7 @@ Result<SimSetup> sim_setup(SimFlags& flags) {
     TRY(flags.run.cost, sim::cost_model_from_text(flags.cost));
   }
   flags.run.prefix_caching = !flags.no_prefix_cache;
+  flags.run.itl_target = milliseconds(flags.itl_target_ms);
   flags.run.seed = flags.seed;
   return setup;
 }

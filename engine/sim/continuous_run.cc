@@ -20,6 +20,12 @@ sched::SchedulerOptions scheduler_options(const RunOptions& options) {
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
+std::int32_t longest_output(const RunOptions& options, std::int32_t prompt_tokens) {
+  const std::int64_t pool = std::int64_t{options.block_count} * options.block_size;
+  return static_cast<std::int32_t>(std::min<std::int64_t>(pool, options.context_max)) -
+         prompt_tokens;
+}
+
 Outcome outcome_of(sched::FinishReason reason) {
   switch (reason) {
     case sched::FinishReason::kDeadline: return Outcome::kDeadline;
@@ -40,6 +46,7 @@ ContinuousRun::ContinuousRun(const Workload& workload, const RunOptions& options
            .block_size = options.block_size,
            .prefix_caching = options.prefix_caching}),
       scheduler_(scheduler_options(options), kv_),
+      budget_(options.step_tokens_max, options.itl_target),
       door_(options),
       line_(workload) {
   trace_.requests.resize(workload.arrivals.size());
@@ -78,8 +85,9 @@ void ContinuousRun::queue(std::int32_t index) {
   const Arrival& arrival = workload_.arrivals[static_cast<std::size_t>(index)];
   sched::GenerateSpec spec;
   spec.id = {static_cast<std::uint64_t>(index)};
-  spec.max_tokens = arrival.output_tokens;
-  spec.ignore_eos = true;
+  // As of a client that names no limit: the scheduler must not know how long an answer gets.
+  spec.max_tokens = longest_output(options_, arrival.prompt_tokens);
+  spec.stop_token_ids = {kEndToken};
   spec.arrived = trace_.requests[static_cast<std::size_t>(index)].queued;
   spec.tenant = workload_.tenants[static_cast<std::size_t>(arrival.tenant)];
   spec.slo = arrival.slo;
@@ -93,7 +101,8 @@ void ContinuousRun::queue(std::int32_t index) {
 }
 
 Status ContinuousRun::step() {
-  const sched::StepPlan& plan = scheduler_.schedule(now_);
+  const std::int32_t tokens = budget_.tokens(scheduler_.load());
+  const sched::StepPlan& plan = scheduler_.schedule(now_, tokens);
   if (plan.grants.empty()) {
     take_events();  // a deadline may have passed
     if (++empty_turns_ > kEmptyTurnsMax) {
@@ -105,7 +114,9 @@ Status ContinuousRun::step() {
     return ok_status();
   }
   empty_turns_ = 0;
-  const StepWork work = work_of(plan);
+  const auto outputs = std::ranges::count_if(plan.grants, &sched::Grant::samples);
+  const StepWork work{
+      .rows = plan.shape.rows, .output_rows = outputs, .context_tokens = plan.shape.context_tokens};
   const Duration cost = options_.cost.step(work);
   if (options_.keep_steps) {
     trace_.steps.push_back({.begin = now_,
@@ -116,6 +127,7 @@ Status ContinuousRun::step() {
                             .waiting = scheduler_.waiting_count(),
                             .blocks_active = kv_.active()});
   }
+  budget_.observe(plan.shape, cost);
   now_ += cost;
   trace_.busy += cost;
   trace_.rows += work.rows;
@@ -128,26 +140,16 @@ Status ContinuousRun::step() {
   return ok_status();
 }
 
-StepWork ContinuousRun::work_of(const sched::StepPlan& plan) {
-  StepWork work;
-  for (const sched::Grant& grant : plan.grants) {
-    const std::int64_t rows = grant.tokens;
-    work.rows += rows;
-    work.output_rows += grant.samples() ? 1 : 0;
-    // Row i of a grant reads what is computed, the rows before it, and itself.
-    work.context_tokens += rows * grant.sequence->computed + rows * (rows + 1) / 2;
-  }
-  return work;
-}
-
 void ContinuousRun::sample(const sched::StepPlan& plan) {
   sampled_.clear();
   for (const sched::Grant& grant : plan.grants) {
     if (!grant.samples()) continue;
     const auto index = static_cast<std::int32_t>(grant.sequence->spec.id.value);
     const Arrival& arrival = workload_.arrivals[static_cast<std::size_t>(index)];
+    const bool last = grant.sequence->output_count() + 1 == arrival.output_tokens;
+    const std::int32_t position = grant.sequence->wanted();
     sampled_.push_back(
-        {.token = token_at(options_.seed, arrival, index, grant.sequence->wanted())});
+        {.token = last ? kEndToken : token_at(options_.seed, arrival, index, position)});
   }
 }
 

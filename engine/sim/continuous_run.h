@@ -8,7 +8,7 @@
 #include "engine/sim/simulation.h"
 
 /// The turn of exec/engine_loop.h on virtual time:
-///   take what has arrived → schedule → the step's cost passes → commit → events.
+///   take what has arrived → budget → schedule → the step's cost passes → commit → events.
 namespace kantha::sim {
 
 class ContinuousRun {
@@ -20,7 +20,6 @@ class ContinuousRun {
   void accept();
   void queue(std::int32_t index);
   Status step();
-  StepWork work_of(const sched::StepPlan& plan);
   void sample(const sched::StepPlan& plan);
   void take_events();
   void note_token(std::int32_t index);
@@ -32,6 +31,7 @@ class ContinuousRun {
   const RunOptions& options_;
   cache::KvCache kv_;
   sched::Scheduler scheduler_;
+  sched::StepBudget budget_;
   FrontDoor door_;
   ArrivalLine line_;
   TimePoint now_{};

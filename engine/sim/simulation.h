@@ -20,6 +20,7 @@ struct RunOptions {
   bool prefix_caching = true;
   std::int32_t context_max = 8192;
   std::int32_t step_tokens_max = 256;
+  Duration itl_target{};  ///< of the step budget; 0: 1.75 steps that only decode
   std::int32_t requests_queued_max = 1024;
   std::int64_t prompt_tokens_queued_max = 1 << 20;
   std::uint64_t seed = 0;        ///< of the tokens
@@ -37,8 +38,8 @@ struct RunOptions {
 /// the longest has finished; what is reserved for a member is that longest prompt and output.
 Result<Trace> run(const Workload& workload, const Policy& policy, const RunOptions& options);
 
-/// Requests per second that the policy completes of this workload when all of them are there from
-/// the start and none is refused: what a load of 1 means.
+/// Requests per second that the policy completes of this workload's first 4,000 when all of them
+/// are there from the start and none is refused: what a load of 1 means.
 Result<double> capacity_per_second(const Workload& workload, const Policy& policy,
                                    const RunOptions& options);
 
