@@ -35,7 +35,8 @@ MAY_INCLUDE = {
     "operator/runtime": BASE + ["operator/kube"],
     "operator/serving": BASE + ["operator/kube", "operator/runtime", "noded/api"],
     "operator/local": BASE + ["operator/serving", "noded/api"],
-    "cli": BASE + ["operator/serving", "operator/local", "noded/api", "engine/sim"],
+    "cli": BASE + ["operator/serving", "operator/local", "noded/api", "engine/sim", "bench/load"],
+    "bench/load": BASE,
 }
 OUR_ROOTS = ("base/", "engine/", "noded/", "operator/", "cli/", "tests/", "bench/")
 
