@@ -46,6 +46,7 @@ int run(int argc, const char* const* argv) {
   Verb chosen;
   add_up(app, chosen);
   add_chat(app, chosen);
+  add_bench(app, chosen);
   add_get(app, chosen);
   add_scale(app, chosen);
   add_sim(app, chosen);
