@@ -117,8 +117,8 @@ TEST_F(ProgramTest, UsageErrorsExitWith2AndSayWhatIsKnown) {
     int status;
     const char* err;
   } cases[] = {
-      {"", 2, "expected a verb: up, chat, get, scale, sim, version"},
-      {"fly", 2, "unknown verb \"fly\"; known verbs: up, chat, get, scale, sim, version"},
+      {"", 2, "expected a verb: up, chat, bench, get, scale, sim, version"},
+      {"fly", 2, "unknown verb \"fly\"; known verbs: up, chat, bench, get, scale, sim, version"},
       {"up", 2, "--file"},
       {"up -f m.yaml --nope", 2, "--nope"},
       {"up -f m.yaml --listen nonsense", 2, "HOST:PORT"},

@@ -43,7 +43,9 @@ class Connection:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self, method, path, body=None):
-        data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        data = body if isinstance(body, bytes) else b""
+        if body is not None and not isinstance(body, bytes):
+            data = json.dumps(body).encode()
         head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(data)}\r\n\r\n"
         self.socket.sendall(head.encode() + data)
 

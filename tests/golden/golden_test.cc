@@ -45,9 +45,9 @@ struct Prompt {
 
 constexpr std::int32_t kRowsMax = 256;
 constexpr std::int32_t kSteps = 48;
-constexpr ForwardOptions kOptions = {.kv = {.block_size = 16, .block_count = kRowsMax / 16},
-                                     .rows_max = kRowsMax,
-                                     .logit_rows_max = kSteps};
+const ForwardOptions kOptions = {.kv = {.block_size = 16, .block_count = kRowsMax / 16},
+                                 .rows_max = kRowsMax,
+                                 .logit_rows_max = kSteps};
 
 std::vector<Prompt> read_prompts() {
   const char* root = std::getenv("KANTHA_SOURCE_DIR");

@@ -80,9 +80,9 @@ TEST_F(SchedulerTest, TheNextTurnOfAChatFindsTheTailOfTheLast) {
   ASSERT_TRUE(scheduler_->empty());
   GenerateSpec next;
   next.id = {2};
-  next.prompt = {100, 101, 102, 103, 104, 105, 1, 1, 50};
+  next.prompt = {10000, 10001, 10002, 10003, 10004, 10005, 1, 1, 50};
   next.max_tokens = 1;
-  scheduler_->add(std::move(next), std::make_shared<NullSink>());
+  scheduler_->add(std::move(next), std::make_shared<EventLog>());
   EXPECT_EQ(step(), "2:2") << "a block and the three tokens of its tail are there";
   EXPECT_EQ(scheduler_->counters().prefix_hits, 7);
 }
@@ -101,7 +101,7 @@ TEST_F(SchedulerTest, AnAbortedRequestsWorkIsFoundAndABrokenOnesIsNot) {
       scheduler_->abort({1});
     }
     ASSERT_TRUE(scheduler_->empty());
-    const std::vector<TokenId> prompt = {100, 101, 102, 103, 104, 105, 9};
+    const std::vector<TokenId> prompt = {10000, 10001, 10002, 10003, 10004, 10005, 9};
     EXPECT_EQ(kv_->find(prompt, 0).tokens, broken ? 4 : 6);
   }
 }
