@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <cstdio>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -32,7 +33,7 @@ class InboxPort final : public gateway::EnginePort {
  public:
   explicit InboxPort(gateway::Inbox& inbox) : inbox_(inbox) {}
   gateway::EngineLimits limits() const override { return inbox_.limits(); }
-  Status precheck(std::int64_t tokens) const override { return inbox_.precheck(tokens); }
+  Status precheck(gateway::QueueDemand demand) const override { return inbox_.precheck(demand); }
   Status submit(sched::GenerateSpec spec, std::shared_ptr<sched::EventSink> sink) override {
     return inbox_.submit(std::move(spec), std::move(sink));
   }
@@ -59,19 +60,21 @@ class Readers {
   }
 
   std::shared_ptr<serve::LiveRequest> open() {
-    auto request =
-        std::make_shared<serve::LiveRequest>(io_.get_executor(), engine_, system_clock(), 1 << 20);
-    boost::asio::post(io_, [this, request] {
-      requests_.push_back(request);
-      tasks_.spawn(read(request));
+    std::promise<std::shared_ptr<serve::LiveRequest>> opened;
+    boost::asio::post(io_, [this, &opened] {
+      requests_.push_back(std::make_shared<serve::LiveRequest>(queue_, engine_, 1 << 20));
+      tasks_.spawn(read(requests_.back()));
+      opened.set_value(requests_.back());
     });
-    return request;
+    return opened.get_future().get();
   }
 
  private:
   static net::Task<void> read(std::shared_ptr<serve::LiveRequest> request) {
+    std::vector<serve::TimedEvent> events;
     while (request->stop_cause() == serve::StopCause::kNone) {
-      if (request->take().empty()) co_await request->wait(std::chrono::seconds(60));
+      request->take(events);
+      if (events.empty()) co_await request->wait(std::chrono::seconds(60));
     }
     request->close();
   }
@@ -80,6 +83,8 @@ class Readers {
   boost::asio::io_context io_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   net::TaskGroup tasks_;
+  std::shared_ptr<serve::EventQueue> queue_ =
+      std::make_shared<serve::EventQueue>(io_.get_executor(), system_clock());
   std::vector<std::shared_ptr<serve::LiveRequest>> requests_;
   std::thread thread_;
 };

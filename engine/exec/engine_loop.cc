@@ -85,7 +85,6 @@ bool EngineLoop::turn(Duration patience) {
     step(timer);
   }
   report();
-  outbox_.flush();
   times_.report = timer.lap();
   if (times_.forward > Duration::zero()) step_total_ += times_.own() + times_.forward;
   return !closed;
@@ -143,11 +142,11 @@ void EngineLoop::measure(const sched::StepShape& shape) {
 }
 
 void EngineLoop::report() {
-  const std::vector<RequestId> finished = scheduler_.take_finished();
-  for (sched::AddressedEvent& out : scheduler_.take_events()) {
-    outbox_.add(std::move(out.sink), std::move(out.event));
-  }
-  inbox_.publish({.stats = stats(), .tokens_per_second = tokens_per_second_, .finished = finished});
+  scheduler_.take_finished(finished_);
+  inbox_.publish(
+      {.stats = stats(), .tokens_per_second = tokens_per_second_, .finished = finished_});
+  scheduler_.take_events(events_);
+  outbox_.send(events_);
 }
 
 gateway::EngineStats EngineLoop::stats() const {

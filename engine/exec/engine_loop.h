@@ -79,6 +79,8 @@ class EngineLoop {
   std::unique_ptr<float[]> maxima_;  ///< [sequences_max, logit_blocks(vocabulary)]
   StepSampler sampler_;
   std::vector<sched::SampledToken> sampled_;
+  std::vector<sched::AddressedEvent> events_;
+  std::vector<RequestId> finished_;
   std::int32_t step_tokens_ = 0;  ///< budget of the last step
   TurnTimes times_;
   std::int64_t steps_ = 0;

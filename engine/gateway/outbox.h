@@ -1,9 +1,6 @@
 #pragma once
 
-#include <cstddef>
 #include <memory>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "engine/sched/token_event.h"
@@ -11,21 +8,28 @@
 /// The way out of the engine thread.
 namespace kantha::gateway {
 
-/// Gathers one step's events and hands each sink its own in one call, in order: one wake-up per
-/// receiver and step. The engine thread owns it; sinks only enqueue (EventSink).
+/// Hands one step's events over: those of a hub's sinks to the hub in one call, those of any other
+/// sink to it in one call, in order. One wake-up per receiver and step. The engine thread owns it;
+/// with one hub for all nothing is allocated.
 class Outbox {
  public:
-  void add(std::shared_ptr<sched::EventSink> sink, sched::TokenEvent event);
-  /// Sends everything and lets go of the sinks.
-  void flush();
+  /// Sends everything and lets go of the sinks; `events` is empty afterwards.
+  void send(std::vector<sched::AddressedEvent>& events);
 
  private:
-  struct Parcel {
+  struct HubParcel {
+    sched::EventHub* hub = nullptr;
+    std::vector<sched::AddressedEvent> events;
+  };
+  struct SinkParcel {
     std::shared_ptr<sched::EventSink> sink;
     std::vector<sched::TokenEvent> events;
   };
-  std::vector<Parcel> parcels_;
-  std::unordered_map<const sched::EventSink*, std::size_t> parcel_of_;
+  void sort_in(sched::AddressedEvent event);
+
+  // Filled and emptied by one call of send.
+  std::vector<HubParcel> for_hubs_;
+  std::vector<SinkParcel> for_sinks_;
 };
 
 }  // namespace kantha::gateway

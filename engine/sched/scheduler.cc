@@ -133,4 +133,14 @@ std::vector<AddressedEvent> Scheduler::take_events() { return std::exchange(even
 
 std::vector<RequestId> Scheduler::take_finished() { return std::exchange(finished_, {}); }
 
+void Scheduler::take_events(std::vector<AddressedEvent>& events) {
+  events.clear();
+  events.swap(events_);
+}
+
+void Scheduler::take_finished(std::vector<RequestId>& finished) {
+  finished.clear();
+  finished.swap(finished_);
+}
+
 }  // namespace kantha::sched

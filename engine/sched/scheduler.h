@@ -57,12 +57,6 @@ struct SchedulerCounters {
   std::int64_t finished[kFinishReasonCount] = {};  ///< by FinishReason
 };
 
-/// An event and where it goes.
-struct AddressedEvent {
-  std::shared_ptr<EventSink> sink;
-  TokenEvent event;
-};
-
 /// Owns the sequences; the cache is given and outlives it. Everything runs on the engine thread:
 ///   add, abort … → schedule → (device) → commit → take_events.
 /// Split by phase: admit.cc with fork.cc and follow.cc, scheduler.cc with schedule_step.cc,
@@ -91,6 +85,9 @@ class Scheduler {
   /// Events since the last call, in order; finished ids likewise.
   std::vector<AddressedEvent> take_events();
   std::vector<RequestId> take_finished();
+  /// The same by exchange of storage, without allocating; what `events`, `finished` held is gone.
+  void take_events(std::vector<AddressedEvent>& events);
+  void take_finished(std::vector<RequestId>& finished);
 
   bool empty() const { return sequences_.empty(); }
   std::int32_t running_count() const { return static_cast<std::int32_t>(running_.size()); }

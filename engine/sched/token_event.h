@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -42,12 +43,33 @@ struct TokenEvent {
   TimePoint first_scheduled{};     ///< when it first left the waiting line
 };
 
+class EventHub;
+
 /// Receives the events of its requests. Called on the engine thread: it only enqueues and never
 /// blocks.
 class EventSink {
  public:
   virtual ~EventSink() = default;
   virtual void on_events(std::vector<TokenEvent> events) = 0;
+  /// Where this sink's events go together with those of others; null: on_events takes them. Never
+  /// changes, and outlives the sink.
+  virtual EventHub* hub() { return nullptr; }
+};
+
+/// An event and where it goes.
+struct AddressedEvent {
+  std::shared_ptr<EventSink> sink;
+  TokenEvent event;
+};
+
+/// Receives one step's events for all of its sinks in one call. Called on the engine thread: it
+/// only enqueues and never blocks.
+class EventHub {
+ public:
+  virtual ~EventHub() = default;
+  /// Takes events of sinks whose hub this is, in order, and leaves `events` empty: with the storage
+  /// of an earlier step if it can, so that nothing is allocated.
+  virtual void on_step(std::vector<AddressedEvent>& events) = 0;
 };
 
 }  // namespace kantha::sched

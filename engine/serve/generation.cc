@@ -56,7 +56,7 @@ class Generation {
   net::Task<void> end_stream();
   net::Task<void> end_whole();
 
-  std::string absorb(const std::vector<EventBatch>& batches);
+  std::string absorb(const std::vector<TimedEvent>& events);
   void absorb_event(const sched::TokenEvent& event, TimePoint at, std::string& bytes);
   void show(RunningChoice& choice, api::Delta delta, std::string& bytes);
   void end_choice(RunningChoice& choice, TimePoint at, std::string& bytes);
@@ -112,7 +112,7 @@ Generation::Generation(ServeState& state, GenerationJob job, net::ResponseWriter
     : state_(state),
       job_(std::move(job)),
       writer_(writer),
-      live_(std::make_shared<LiveRequest>(state.executor, *job_.model->engine, state.clock,
+      live_(std::make_shared<LiveRequest>(state.events, *job_.model->engine,
                                           kUndeliveredMax * job_.choice_count())),
       out_(make_head(job_, state.clock), writer_options(job_)),
       opened_(job_.choice_count(), !job_.fields.vendor.resumed_token_ids.empty()) {
@@ -200,10 +200,11 @@ net::Task<void> Generation::answer() {
 net::Task<void> Generation::pump() {
   const auto silence = std::chrono::duration_cast<Duration>(
       std::chrono::duration<double>(state_.config.keepalive_s));
+  std::vector<TimedEvent> events;
   while (open_ > 0 && !failed_ && live_->stop_cause() == StopCause::kNone) {
-    const std::vector<EventBatch> batches = live_->take();
-    if (!batches.empty()) {
-      std::string bytes = absorb(batches);
+    live_->take(events);
+    if (!events.empty()) {
+      std::string bytes = absorb(events);
       if (!bytes.empty()) co_await write(std::move(bytes));
       continue;
     }
@@ -226,11 +227,9 @@ net::Task<void> Generation::write(std::string bytes) {
   live_->stop(slow ? StopCause::kSlowReader : StopCause::kClientGone);
 }
 
-std::string Generation::absorb(const std::vector<EventBatch>& batches) {
+std::string Generation::absorb(const std::vector<TimedEvent>& events) {
   std::string bytes;
-  for (const EventBatch& batch : batches) {
-    for (const sched::TokenEvent& event : batch.events) absorb_event(event, batch.at, bytes);
-  }
+  for (const TimedEvent& timed : events) absorb_event(timed.event, timed.at, bytes);
   return bytes;
 }
 

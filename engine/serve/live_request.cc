@@ -2,48 +2,47 @@
 
 #include <utility>
 
-#include <boost/asio/post.hpp>
-
 namespace kantha::serve {
 
-LiveRequest::LiveRequest(boost::asio::any_io_executor executor, gateway::EnginePort& engine,
-                         const Clock& clock, std::size_t events_max)
-    : executor_(std::move(executor)),
+LiveRequest::LiveRequest(std::shared_ptr<EventQueue> queue, gateway::EnginePort& engine,
+                         std::size_t events_max)
+    : queue_(std::move(queue)),
       engine_(engine),
-      clock_(clock),
       events_max_(events_max),
-      notify_(std::make_unique<net::Notify>(executor_)) {}
+      notify_(std::make_unique<net::Notify>(queue_->executor())) {
+  queue_->join(*this);
+}
 
-/// Posts under the lock: after close() returns, no engine thread touches the executor, whose
-/// context may be gone by the time the last event of an aborted request comes.
 void LiveRequest::on_events(std::vector<sched::TokenEvent> events) {
-  const TimePoint now = clock_.now();
-  const std::lock_guard lock(mutex_);
-  if (closed_ || overflowed_) return;
-  queued_ += events.size();
-  overflowed_ = queued_ > events_max_;
-  batches_.push_back({now, std::move(events)});
-  if (std::exchange(posted_, true)) return;
-  boost::asio::post(executor_, [self = shared_from_this()] { self->deliver(); });
-}
-
-void LiveRequest::deliver() {
-  bool overflowed = false;
-  {
-    const std::lock_guard lock(mutex_);
-    posted_ = false;
-    overflowed = overflowed_;
+  std::vector<sched::AddressedEvent> addressed;
+  addressed.reserve(events.size());
+  for (sched::TokenEvent& event : events) {
+    addressed.push_back({shared_from_this(), std::move(event)});
   }
-  woken_ = true;
-  if (notify_) notify_->notify();
-  if (overflowed) stop(StopCause::kSlowReader);
+  queue_->on_step(addressed);
 }
 
-std::vector<EventBatch> LiveRequest::take() {
+void LiveRequest::take_in(TimedEvent event) {
+  // After a gap nothing fits on any more.
+  if (notify_ == nullptr || lost_.load(std::memory_order_relaxed)) return;
+  if (arrived_.size() >= events_max_) return stop(StopCause::kSlowReader);
+  arrived_.push_back(std::move(event));
+  wake();
+}
+
+void LiveRequest::stop_if_lost() {
+  if (lost_.load(std::memory_order_relaxed)) stop(StopCause::kSlowReader);
+}
+
+void LiveRequest::wake() {
+  if (std::exchange(woken_, true)) return;
+  if (notify_) notify_->notify();
+}
+
+void LiveRequest::take(std::vector<TimedEvent>& events) {
   woken_ = false;
-  const std::lock_guard lock(mutex_);
-  queued_ = 0;
-  return std::exchange(batches_, {});
+  events.clear();
+  events.swap(arrived_);
 }
 
 net::Task<bool> LiveRequest::wait(Duration timeout) {
@@ -56,20 +55,17 @@ void LiveRequest::stop(StopCause cause) {
   if (cause_ != StopCause::kNone) return;
   cause_ = cause;
   for (const RequestId id : ids_) engine_.abort(id);
-  woken_ = true;
-  if (notify_) notify_->notify();
+  wake();
   if (cause == StopCause::kSlowReader && on_slow_reader_) std::exchange(on_slow_reader_, {})();
 }
 
 void LiveRequest::close() {
+  if (notify_ == nullptr) return;
   stop(StopCause::kFinished);
   on_slow_reader_ = {};
-  {
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
-    batches_.clear();
-  }
+  arrived_.clear();
   notify_.reset();
+  queue_->leave(*this);
 }
 
 }  // namespace kantha::serve

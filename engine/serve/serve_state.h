@@ -12,6 +12,7 @@
 #include "base/net/task_group.h"
 #include "engine/serve/engine_config.h"
 #include "engine/serve/engine_metrics.h"
+#include "engine/serve/event_queue.h"
 #include "engine/serve/live_request.h"
 #include "engine/serve/phase_board.h"
 #include "engine/serve/served_model.h"
@@ -29,6 +30,7 @@ struct ServeState {
       : config(std::move(engine_config)),
         clock(the_clock),
         executor(std::move(io_executor)),
+        events(std::make_shared<EventQueue>(executor, the_clock)),
         phase(the_clock),
         text_worker(1),
         bulk_worker(1) {}
@@ -36,7 +38,8 @@ struct ServeState {
   const EngineConfig config;
   const Clock& clock;
   const boost::asio::any_io_executor executor;
-  std::string admin_token;  ///< empty: admin on Unix sockets only
+  const std::shared_ptr<EventQueue> events;  ///< from the engine to every request
+  std::string admin_token;                   ///< empty: admin on Unix sockets only
   PhaseBoard phase;
   EngineMetrics metrics;
   std::shared_ptr<const ServedModel> model;  ///< null until the phase is ready

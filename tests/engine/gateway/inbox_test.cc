@@ -161,15 +161,63 @@ TEST(Outbox, GroupsByReceiverAndKeepsOrder) {
   Outbox outbox;
   const auto a = std::make_shared<fake::EventRecorder>();
   const auto b = std::make_shared<fake::EventRecorder>();
+  std::vector<sched::AddressedEvent> events;
   for (TokenId token = 0; token < 4; ++token) {
-    outbox.add(token == 2 ? b : a, {.id = {1}, .token = token});
+    events.push_back({token == 2 ? b : a, {.id = {1}, .token = token}});
   }
-  outbox.flush();
-  outbox.flush();
+  outbox.send(events);
+  EXPECT_TRUE(events.empty());
+  outbox.send(events);
   EXPECT_EQ(a->calls(), 1U);
   EXPECT_EQ(b->calls(), 1U);
   EXPECT_EQ(a->of({1}).tokens, (std::vector<TokenId>{0, 1, 3}));
   EXPECT_EQ(a.use_count(), 1) << "it keeps no sink";
+}
+
+/// Remembers the tokens of each call.
+class RecordingHub final : public sched::EventHub {
+ public:
+  void on_step(std::vector<sched::AddressedEvent>& events) override {
+    calls.emplace_back();
+    for (const sched::AddressedEvent& event : events) calls.back().push_back(*event.event.token);
+    events.clear();
+  }
+  std::vector<std::vector<TokenId>> calls;
+};
+
+class HubSink final : public sched::EventSink {
+ public:
+  explicit HubSink(sched::EventHub& hub) : hub_(hub) {}
+  void on_events(std::vector<sched::TokenEvent>) override { FAIL() << "the hub takes them"; }
+  sched::EventHub* hub() override { return &hub_; }
+
+ private:
+  sched::EventHub& hub_;
+};
+
+TEST(Outbox, GivesAHubTheEventsOfAllItsSinksInOneCall) {
+  Outbox outbox;
+  RecordingHub one;
+  RecordingHub two;
+  const auto a = std::make_shared<HubSink>(one);
+  const auto b = std::make_shared<HubSink>(one);
+  const auto c = std::make_shared<HubSink>(two);
+  const auto plain = std::make_shared<fake::EventRecorder>();
+  std::vector<sched::AddressedEvent> events;
+  for (TokenId token = 0; token < 6; ++token) {
+    events.push_back({token % 2 == 0 ? a : b, {.id = {1}, .token = token}});
+  }
+  outbox.send(events);
+  EXPECT_EQ(one.calls, (std::vector<std::vector<TokenId>>{{0, 1, 2, 3, 4, 5}}));
+  events.push_back({a, {.id = {1}, .token = 6}});
+  events.push_back({plain, {.id = {2}, .token = 7}});
+  events.push_back({c, {.id = {3}, .token = 8}});
+  events.push_back({b, {.id = {1}, .token = 9}});
+  outbox.send(events);
+  EXPECT_EQ(one.calls.back(), (std::vector<TokenId>{6, 9}));
+  EXPECT_EQ(two.calls, (std::vector<std::vector<TokenId>>{{8}}));
+  EXPECT_EQ(plain->of({2}).tokens, (std::vector<TokenId>{7}));
+  EXPECT_EQ(a.use_count(), 1);
 }
 
 }  // namespace

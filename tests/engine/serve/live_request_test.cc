@@ -98,12 +98,15 @@ TEST(LiveRequest, EventsAfterCloseTouchNothing) {
   std::shared_ptr<LiveRequest> request;
   {
     boost::asio::io_context io;
-    request = std::make_shared<LiveRequest>(io.get_executor(), engine, system_clock(), 10);
+    const auto queue = std::make_shared<EventQueue>(io.get_executor(), system_clock());
+    request = std::make_shared<LiveRequest>(queue, engine, 10);
     request->close();
   }
   // The context is gone, as at the end of the program; the engine's last word still comes.
   request->on_events({{.id = {1}, .finish = FinishReason::kAbort}});
-  EXPECT_TRUE(request->take().empty());
+  std::vector<TimedEvent> events;
+  request->take(events);
+  EXPECT_TRUE(events.empty());
 }
 
 }  // namespace
