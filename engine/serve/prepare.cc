@@ -20,32 +20,51 @@ constexpr std::uint64_t kSeedMask = (std::uint64_t{1} << 53) - 1;
 
 using Prompts = std::vector<std::vector<TokenId>>;
 
-/// Set when the client leaves; shared with the worker that may not have begun yet.
-using Departure = std::shared_ptr<std::atomic<bool>>;
-
-Departure watch_client(net::ResponseWriter& writer) {
-  auto gone = std::make_shared<std::atomic<bool>>(false);
-  writer.on_client_gone([gone] { gone->store(true); });
-  return gone;
-}
-
-/// Counts a request and its estimate as in preparation while it lives.
+/// One request on its way to the engine: counted among those in preparation while this lives.
 class Preparation {
  public:
-  Preparation(ServeState& state, std::int64_t tokens) : state_(state), tokens_(tokens) {
-    state_.tokens_in_preparation += tokens_;
+  Preparation(ServeState& state, net::ResponseWriter& writer)
+      : state_(state),
+        arrived_(state.clock.now()),
+        gone_(std::make_shared<std::atomic<bool>>(false)) {
+    writer.on_client_gone([gone = gone_] { gone->store(true); });
     ++state_.requests_in_preparation;
   }
   Preparation(const Preparation&) = delete;
   Preparation& operator=(const Preparation&) = delete;
   ~Preparation() {
-    state_.tokens_in_preparation -= tokens_;
     --state_.requests_in_preparation;
+    state_.tokens_in_preparation -= tokens_;
+  }
+
+  TimePoint arrived() const { return arrived_; }
+  void set_limit(const api::GenerationFields& fields) {
+    deadline_ = deadline_of(fields, arrived_);
+    if (deadline_) passed_ = deadline_passed(fields);
+  }
+  /// May so many prompt tokens, about, be queued behind those that came before? Counts them if so.
+  Status expect(const ServedModel& model, std::int64_t tokens) {
+    TRY_OK(model.engine->precheck({.prompt_tokens = tokens,
+                                   .tokens_ahead = state_.tokens_in_preparation - tokens_,
+                                   .requests_ahead = state_.requests_in_preparation - 1}));
+    state_.tokens_in_preparation += tokens - tokens_;
+    tokens_ = tokens;
+    return ok_status();
+  }
+  /// Is the answer still wanted? Any thread.
+  Status check_wanted() const {
+    if (gone_->load()) return Error{.code = Code::kCancelled, .message = "the client left"};
+    if (deadline_ && state_.clock.now() >= *deadline_) return *passed_;
+    return ok_status();
   }
 
  private:
   ServeState& state_;
-  const std::int64_t tokens_;
+  const TimePoint arrived_;
+  const std::shared_ptr<std::atomic<bool>> gone_;
+  std::int64_t tokens_ = 0;
+  std::optional<TimePoint> deadline_;
+  std::optional<Error> passed_;
 };
 
 GenerationJob make_job(api::ApiKind kind, api::GenerationFields fields,
@@ -59,73 +78,54 @@ GenerationJob make_job(api::ApiKind kind, api::GenerationFields fields,
   return job;
 }
 
-Status check_queue(ServeState& state, const ServedModel& model, std::int64_t tokens) {
-  return model.engine->precheck({.prompt_tokens = tokens,
-                                 .tokens_ahead = state.tokens_in_preparation,
-                                 .requests_ahead = state.requests_in_preparation});
-}
-
 /// A request's JSON as a checked struct. A large body is parsed and read on the bulk worker, and
 /// only if the queue has room at all.
 template <class Request, class Read>
 net::Task<Result<Request>> read_request(ServeState* state, std::shared_ptr<const ServedModel> model,
-                                        std::string body, Read read) {
+                                        Preparation* preparation, std::string body, Read read) {
   const api::RequestLimits limits = request_limits(*model);
   std::optional<Result<Request>> request;
-  std::function<void()> work = [&body, &request, &limits, read] {
-    const auto json = parse_json(body);
-    if (json.ok()) {
-      request.emplace(read(*json, limits));
-    } else {
-      request.emplace(json.error());
-    }
+  const auto read_body = [&]() -> Result<Request> {
+    TRY_OK(preparation->check_wanted());
+    TRY(const Json json, parse_json(body));
+    return read(json, limits);
   };
+  std::function<void()> work = [&request, &read_body] { request.emplace(read_body()); };
   if (body.size() <= kQuickBytesMax) {
     work();
   } else {
-    CO_TRY_OK(check_queue(*state, *model, 1));
+    const auto bytes = static_cast<std::int64_t>(body.size());
+    CO_TRY_OK(preparation->expect(*model, state->token_estimate.tokens(bytes)));
     co_await state->bulk_worker.run(std::move(work));
   }
   co_return std::move(*request);
 }
 
-/// What the tokenizer is to do, and for whom.
-struct TextWork {
-  std::int64_t text_bytes = 0;
-  std::int64_t token_count = 0;  ///< given as ids
-  Departure gone;
-  TimePoint arrived{};
+/// How much a request asks the tokenizer to do.
+struct TextSize {
+  std::int64_t bytes = 0;
+  std::int64_t given_tokens = 0;  ///< of prompts that are ids already
 };
 
 /// Runs `make_prompts` on a text worker, if the engine would queue so many tokens at all.
 net::Task<Result<Prompts>> prompts_within_limits(ServeState* state,
                                                  std::shared_ptr<const ServedModel> model,
-                                                 const api::GenerationFields* fields, TextWork text,
+                                                 Preparation* preparation, TextSize size,
                                                  std::function<Result<Prompts>()> make_prompts) {
-  const std::int64_t estimate = state->token_estimate.tokens(text.text_bytes) + text.token_count;
-  CO_TRY_OK(check_queue(*state, *model, estimate));
-  const Preparation counted(*state, estimate);
-  const auto deadline = deadline_of(*fields, text.arrived);
-  const Clock& clock = state->clock;
+  const std::int64_t estimate = state->token_estimate.tokens(size.bytes) + size.given_tokens;
+  CO_TRY_OK(preparation->expect(*model, estimate));
   std::optional<Result<Prompts>> prompts;
   std::function<void()> work = [&] {
-    if (text.gone->load()) {
-      prompts.emplace(Error{.code = Code::kCancelled, .message = "the client left"});
-    } else if (deadline && clock.now() >= *deadline) {
-      prompts.emplace(deadline_passed(*fields));
-    } else {
-      prompts.emplace(make_prompts());
-    }
+    const Status wanted = preparation->check_wanted();
+    prompts.emplace(wanted.ok() ? make_prompts() : wanted.error());
   };
-  net::WorkerPool& worker = state->worker_for(static_cast<std::size_t>(text.text_bytes));
+  net::WorkerPool& worker = state->worker_for(static_cast<std::size_t>(size.bytes));
   co_await worker.run(std::move(work));
-  if (prompts->ok()) {
-    std::int64_t tokens = -text.token_count;
-    for (const auto& prompt : **prompts) tokens += static_cast<std::int64_t>(prompt.size());
-    state->token_estimate.learn(text.text_bytes, tokens);
-    if (text.gone->load()) co_return Error{.code = Code::kCancelled, .message = "the client left"};
-    if (deadline && clock.now() >= *deadline) co_return deadline_passed(*fields);
-  }
+  if (!prompts->ok()) co_return std::move(*prompts);
+  std::int64_t tokens = -size.given_tokens;
+  for (const auto& prompt : **prompts) tokens += static_cast<std::int64_t>(prompt.size());
+  state->token_estimate.learn(size.bytes, tokens);
+  CO_TRY_OK(preparation->check_wanted());
   co_return std::move(*prompts);
 }
 
@@ -155,48 +155,46 @@ api::RequestLimits request_limits(const ServedModel& model) {
 
 net::Task<Result<GenerationJob>> prepare_chat(ServeState* state, std::string body,
                                               net::ResponseWriter& writer) {
-  const TimePoint arrived = state->clock.now();
   CO_TRY_OK(state->phase.admit());
   CO_TRY(auto model, loaded_model(*state));
-  const Departure gone = watch_client(writer);
-  CO_TRY(api::ChatRequest request, co_await read_request<api::ChatRequest>(
-                                       state, model, std::move(body), &api::read_chat_request));
+  Preparation preparation(*state, writer);
+  CO_TRY(api::ChatRequest request,
+         co_await read_request<api::ChatRequest>(state, model, &preparation, std::move(body),
+                                                 &api::read_chat_request));
   CO_TRY_OK(check_model_name(*model, request.fields.model));
+  preparation.set_limit(request.fields);
   std::function<Result<Prompts>()> make = [&model, &request]() -> Result<Prompts> {
     TRY(std::vector<TokenId> prompt,
         chat_prompt(*model, request, model->engine->limits().context_max));
     return Prompts{std::move(prompt)};
   };
-  TextWork text{.text_bytes = request.content_bytes, .gone = gone, .arrived = arrived};
-  CO_TRY(Prompts prompts, co_await prompts_within_limits(state, model, &request.fields,
-                                                         std::move(text), std::move(make)));
-  GenerationJob job =
-      make_job(api::ApiKind::kChat, std::move(request.fields), std::move(model), arrived);
+  const TextSize size{.bytes = request.content_bytes};
+  CO_TRY(Prompts prompts,
+         co_await prompts_within_limits(state, model, &preparation, size, std::move(make)));
+  GenerationJob job = make_job(api::ApiKind::kChat, std::move(request.fields), std::move(model),
+                               preparation.arrived());
   job.prompts = std::move(prompts);
   co_return job;
 }
 
 net::Task<Result<GenerationJob>> prepare_completion(ServeState* state, std::string body,
                                                     net::ResponseWriter& writer) {
-  const TimePoint arrived = state->clock.now();
   CO_TRY_OK(state->phase.admit());
   CO_TRY(auto model, loaded_model(*state));
-  const Departure gone = watch_client(writer);
+  Preparation preparation(*state, writer);
   CO_TRY(api::CompletionRequest request,
-         co_await read_request<api::CompletionRequest>(state, model, std::move(body),
+         co_await read_request<api::CompletionRequest>(state, model, &preparation, std::move(body),
                                                        &api::read_completion_request));
   CO_TRY_OK(check_model_name(*model, request.fields.model));
+  preparation.set_limit(request.fields);
   std::function<Result<Prompts>()> make = [&model, &request] {
     return completion_prompts(*model, request);
   };
-  TextWork text{.text_bytes = request.text_bytes,
-                .token_count = request.token_count,
-                .gone = gone,
-                .arrived = arrived};
-  CO_TRY(Prompts prompts, co_await prompts_within_limits(state, model, &request.fields,
-                                                         std::move(text), std::move(make)));
-  GenerationJob job =
-      make_job(api::ApiKind::kCompletion, std::move(request.fields), std::move(model), arrived);
+  const TextSize size{.bytes = request.text_bytes, .given_tokens = request.token_count};
+  CO_TRY(Prompts prompts,
+         co_await prompts_within_limits(state, model, &preparation, size, std::move(make)));
+  GenerationJob job = make_job(api::ApiKind::kCompletion, std::move(request.fields),
+                               std::move(model), preparation.arrived());
   job.prompts = std::move(prompts);
   co_return job;
 }
