@@ -1,7 +1,7 @@
 #include "engine/serve/prepare.h"
 
-#include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -10,6 +10,7 @@
 #include "engine/api/completion_request.h"
 #include "engine/api/openai_error.h"
 #include "engine/serve/prompt.h"
+#include "engine/serve/text_turn.h"
 
 namespace kantha::serve {
 namespace {
@@ -26,8 +27,7 @@ class Preparation {
   Preparation(ServeState& state, net::ResponseWriter& writer)
       : state_(state),
         arrived_(state.clock.now()),
-        gone_(std::make_shared<std::atomic<bool>>(false)) {
-    writer.on_client_gone([gone = gone_] { gone->store(true); });
+        turn_(state.text_tasks, state.executor, state.clock, writer) {
     ++state_.requests_in_preparation;
   }
   Preparation(const Preparation&) = delete;
@@ -38,9 +38,10 @@ class Preparation {
   }
 
   TimePoint arrived() const { return arrived_; }
+  TextTurn& turn() { return turn_; }
   void set_limit(const api::GenerationFields& fields) {
-    deadline_ = deadline_of(fields, arrived_);
-    if (deadline_) passed_ = deadline_passed(fields);
+    const auto deadline = deadline_of(fields, arrived_);
+    if (deadline) turn_.set_deadline(*deadline, deadline_passed(fields));
   }
   /// May so many prompt tokens, about, be queued behind those that came before? Counts them if so.
   Status expect(const ServedModel& model, std::int64_t tokens) {
@@ -51,21 +52,52 @@ class Preparation {
     tokens_ = tokens;
     return ok_status();
   }
-  /// Is the answer still wanted? Any thread.
-  Status check_wanted() const {
-    if (gone_->load()) return Error{.code = Code::kCancelled, .message = "the client left"};
-    if (deadline_ && state_.clock.now() >= *deadline_) return *passed_;
-    return ok_status();
-  }
 
  private:
   ServeState& state_;
   const TimePoint arrived_;
-  const std::shared_ptr<std::atomic<bool>> gone_;
+  TextTurn turn_;
   std::int64_t tokens_ = 0;
-  std::optional<TimePoint> deadline_;
-  std::optional<Error> passed_;
 };
+
+/// What text work owns, since it may outlive its request.
+template <class Request>
+struct Draft {
+  std::shared_ptr<const ServedModel> model;
+  std::string body;
+  std::optional<Result<Request>> request;
+  std::optional<Result<Prompts>> prompts;
+};
+
+template <class Request>
+Result<Request> read_fields(const Json& json, const api::RequestLimits& limits);
+template <>
+Result<api::ChatRequest> read_fields(const Json& json, const api::RequestLimits& limits) {
+  return api::read_chat_request(json, limits);
+}
+template <>
+Result<api::CompletionRequest> read_fields(const Json& json, const api::RequestLimits& limits) {
+  return api::read_completion_request(json, limits);
+}
+
+/// How much a request asks the tokenizer to do.
+struct TextSize {
+  std::int64_t bytes = 0;
+  std::int64_t given_tokens = 0;  ///< of prompts that are ids already
+};
+
+TextSize size_of(const api::ChatRequest& request) { return {.bytes = request.content_bytes}; }
+TextSize size_of(const api::CompletionRequest& request) {
+  return {.bytes = request.text_bytes, .given_tokens = request.token_count};
+}
+
+Result<Prompts> prompts_of(const ServedModel& model, const api::ChatRequest& request) {
+  TRY(std::vector<TokenId> prompt, chat_prompt(model, request, model.engine->limits().context_max));
+  return Prompts{std::move(prompt)};
+}
+Result<Prompts> prompts_of(const ServedModel& model, const api::CompletionRequest& request) {
+  return completion_prompts(model, request);
+}
 
 GenerationJob make_job(api::ApiKind kind, api::GenerationFields fields,
                        std::shared_ptr<const ServedModel> model, TimePoint arrived) {
@@ -78,55 +110,64 @@ GenerationJob make_job(api::ApiKind kind, api::GenerationFields fields,
   return job;
 }
 
-/// A request's JSON as a checked struct. A large body is parsed and read on the bulk worker, and
-/// only if the queue has room at all.
-template <class Request, class Read>
-net::Task<Result<Request>> read_request(ServeState* state, std::shared_ptr<const ServedModel> model,
-                                        Preparation* preparation, std::string body, Read read) {
-  const api::RequestLimits limits = request_limits(*model);
-  std::optional<Result<Request>> request;
-  const auto read_body = [&]() -> Result<Request> {
-    TRY_OK(preparation->check_wanted());
-    TRY(const Json json, parse_json(body));
-    return read(json, limits);
+/// Parses and checks a request's JSON. A large body has its turn on the bulk worker, and only if
+/// the queue has room at all.
+template <class Request>
+net::Task<Status> read_request(ServeState* state, Preparation* preparation,
+                               std::shared_ptr<Draft<Request>> draft) {
+  std::function<void()> work = [draft] {
+    const auto read = [&]() -> Result<Request> {
+      TRY(const Json json, parse_json(draft->body));
+      return read_fields<Request>(json, request_limits(*draft->model));
+    };
+    draft->request.emplace(read());
+    draft->body = {};
   };
-  std::function<void()> work = [&request, &read_body] { request.emplace(read_body()); };
-  if (body.size() <= kQuickBytesMax) {
+  if (draft->body.size() <= kQuickBytesMax) {
     work();
   } else {
-    const auto bytes = static_cast<std::int64_t>(body.size());
-    CO_TRY_OK(preparation->expect(*model, state->token_estimate.tokens(bytes)));
-    co_await state->bulk_worker.run(std::move(work));
+    const auto bytes = static_cast<std::int64_t>(draft->body.size());
+    CO_TRY_OK(preparation->expect(*draft->model, state->token_estimate.tokens(bytes)));
+    CO_TRY_OK(co_await preparation->turn().run(state->bulk_worker, std::move(work)));
   }
-  co_return std::move(*request);
+  if (!draft->request->ok()) co_return draft->request->error();
+  co_return check_model_name(*draft->model, (*draft->request)->fields.model);
 }
 
-/// How much a request asks the tokenizer to do.
-struct TextSize {
-  std::int64_t bytes = 0;
-  std::int64_t given_tokens = 0;  ///< of prompts that are ids already
-};
-
-/// Runs `make_prompts` on a text worker, if the engine would queue so many tokens at all.
-net::Task<Result<Prompts>> prompts_within_limits(ServeState* state,
-                                                 std::shared_ptr<const ServedModel> model,
-                                                 Preparation* preparation, TextSize size,
-                                                 std::function<Result<Prompts>()> make_prompts) {
+/// Makes the prompts on a text worker, if the engine would queue so many tokens at all.
+template <class Request>
+net::Task<Status> make_prompts(ServeState* state, Preparation* preparation,
+                               std::shared_ptr<Draft<Request>> draft) {
+  const TextSize size = size_of(**draft->request);
   const std::int64_t estimate = state->token_estimate.tokens(size.bytes) + size.given_tokens;
-  CO_TRY_OK(preparation->expect(*model, estimate));
-  std::optional<Result<Prompts>> prompts;
-  std::function<void()> work = [&] {
-    const Status wanted = preparation->check_wanted();
-    prompts.emplace(wanted.ok() ? make_prompts() : wanted.error());
+  CO_TRY_OK(preparation->expect(*draft->model, estimate));
+  std::function<void()> work = [draft] {
+    draft->prompts.emplace(prompts_of(*draft->model, **draft->request));
   };
   net::WorkerPool& worker = state->worker_for(static_cast<std::size_t>(size.bytes));
-  co_await worker.run(std::move(work));
-  if (!prompts->ok()) co_return std::move(*prompts);
+  CO_TRY_OK(co_await preparation->turn().run(worker, std::move(work)));
+  if (!draft->prompts->ok()) co_return draft->prompts->error();
   std::int64_t tokens = -size.given_tokens;
-  for (const auto& prompt : **prompts) tokens += static_cast<std::int64_t>(prompt.size());
+  for (const auto& prompt : **draft->prompts) tokens += static_cast<std::int64_t>(prompt.size());
   state->token_estimate.learn(size.bytes, tokens);
-  CO_TRY_OK(preparation->check_wanted());
-  co_return std::move(*prompts);
+  co_return ok_status();
+}
+
+template <class Request>
+net::Task<Result<GenerationJob>> prepare(ServeState* state, api::ApiKind kind, std::string body,
+                                         net::ResponseWriter& writer) {
+  CO_TRY_OK(state->phase.admit());
+  const auto draft = std::make_shared<Draft<Request>>();
+  CO_TRY(draft->model, loaded_model(*state));
+  draft->body = std::move(body);
+  Preparation preparation(*state, writer);
+  CO_TRY_OK(co_await read_request(state, &preparation, draft));
+  preparation.set_limit((*draft->request)->fields);
+  CO_TRY_OK(co_await make_prompts(state, &preparation, draft));
+  GenerationJob job =
+      make_job(kind, std::move((*draft->request)->fields), draft->model, preparation.arrived());
+  job.prompts = std::move(**draft->prompts);
+  co_return job;
 }
 
 }  // namespace
@@ -155,48 +196,12 @@ api::RequestLimits request_limits(const ServedModel& model) {
 
 net::Task<Result<GenerationJob>> prepare_chat(ServeState* state, std::string body,
                                               net::ResponseWriter& writer) {
-  CO_TRY_OK(state->phase.admit());
-  CO_TRY(auto model, loaded_model(*state));
-  Preparation preparation(*state, writer);
-  CO_TRY(api::ChatRequest request,
-         co_await read_request<api::ChatRequest>(state, model, &preparation, std::move(body),
-                                                 &api::read_chat_request));
-  CO_TRY_OK(check_model_name(*model, request.fields.model));
-  preparation.set_limit(request.fields);
-  std::function<Result<Prompts>()> make = [&model, &request]() -> Result<Prompts> {
-    TRY(std::vector<TokenId> prompt,
-        chat_prompt(*model, request, model->engine->limits().context_max));
-    return Prompts{std::move(prompt)};
-  };
-  const TextSize size{.bytes = request.content_bytes};
-  CO_TRY(Prompts prompts,
-         co_await prompts_within_limits(state, model, &preparation, size, std::move(make)));
-  GenerationJob job = make_job(api::ApiKind::kChat, std::move(request.fields), std::move(model),
-                               preparation.arrived());
-  job.prompts = std::move(prompts);
-  co_return job;
+  return prepare<api::ChatRequest>(state, api::ApiKind::kChat, std::move(body), writer);
 }
 
 net::Task<Result<GenerationJob>> prepare_completion(ServeState* state, std::string body,
                                                     net::ResponseWriter& writer) {
-  CO_TRY_OK(state->phase.admit());
-  CO_TRY(auto model, loaded_model(*state));
-  Preparation preparation(*state, writer);
-  CO_TRY(api::CompletionRequest request,
-         co_await read_request<api::CompletionRequest>(state, model, &preparation, std::move(body),
-                                                       &api::read_completion_request));
-  CO_TRY_OK(check_model_name(*model, request.fields.model));
-  preparation.set_limit(request.fields);
-  std::function<Result<Prompts>()> make = [&model, &request] {
-    return completion_prompts(*model, request);
-  };
-  const TextSize size{.bytes = request.text_bytes, .given_tokens = request.token_count};
-  CO_TRY(Prompts prompts,
-         co_await prompts_within_limits(state, model, &preparation, size, std::move(make)));
-  GenerationJob job = make_job(api::ApiKind::kCompletion, std::move(request.fields),
-                               std::move(model), preparation.arrived());
-  job.prompts = std::move(prompts);
-  co_return job;
+  return prepare<api::CompletionRequest>(state, api::ApiKind::kCompletion, std::move(body), writer);
 }
 
 }  // namespace kantha::serve

@@ -32,6 +32,7 @@ struct ServeState {
         executor(std::move(io_executor)),
         events(std::make_shared<EventQueue>(executor, the_clock)),
         phase(the_clock),
+        text_tasks(executor, "text work"),
         text_worker(1),
         bulk_worker(1) {}
 
@@ -43,6 +44,7 @@ struct ServeState {
   PhaseBoard phase;
   EngineMetrics metrics;
   std::shared_ptr<const ServedModel> model;  ///< null until the phase is ready
+  net::TaskGroup text_tasks;                 ///< of TextTurn
   net::WorkerPool text_worker;               ///< template and tokenizer of ordinary requests
   net::WorkerPool bulk_worker;            ///< of long ones, and large JSON: nobody waits for them
   std::unordered_set<LiveRequest*> live;  ///< requests at the engine, for the drain's end

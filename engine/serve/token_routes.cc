@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "engine/serve/prepare.h"
 #include "engine/serve/prompt.h"
 #include "engine/serve/routes.h"
+#include "engine/serve/text_turn.h"
 
 namespace kantha::serve {
 namespace {
@@ -52,18 +54,28 @@ Result<std::string> detokenize_body(const ServedModel& model, const std::string&
   return dump_json(answer);
 }
 
+/// What the work owns, since it may outlive its request.
+struct Page {
+  std::shared_ptr<const ServedModel> model;
+  std::string body;
+  std::optional<Result<std::string>> answer;
+};
+
+using Answer = Result<std::string> (*)(const ServedModel& model, const std::string& body);
+
 /// All of it on a worker: a body may hold megabytes, and so may its answer.
-net::Task<Result<std::string>> answer_body(ServeState* state, std::string body,
-                                           Result<std::string> (*answer)(const ServedModel&,
-                                                                         const std::string&)) {
-  CO_TRY(auto model, loaded_model(*state));
-  std::optional<Result<std::string>> result;
-  std::function<void()> work = [&result, &model, &body, answer] {
-    result.emplace(answer(*model, body));
+net::Task<Result<std::string>> answer_body(ServeState* state, std::string body, Answer answer,
+                                           net::ResponseWriter& writer) {
+  const auto page = std::make_shared<Page>();
+  CO_TRY(page->model, loaded_model(*state));
+  page->body = std::move(body);
+  TextTurn turn(state->text_tasks, state->executor, state->clock, writer);
+  std::function<void()> work = [page, answer] {
+    page->answer.emplace(answer(*page->model, page->body));
   };
-  net::WorkerPool& worker = state->worker_for(body.size());
-  co_await worker.run(std::move(work));
-  co_return std::move(*result);
+  net::WorkerPool& worker = state->worker_for(page->body.size());
+  CO_TRY_OK(co_await turn.run(worker, std::move(work)));
+  co_return std::move(*page->answer);
 }
 
 net::Task<void> send_result(net::ResponseWriter& writer, Result<std::string> result) {
@@ -72,6 +84,10 @@ net::Task<void> send_result(net::ResponseWriter& writer, Result<std::string> res
     co_return;
   }
   Error error = std::move(result).error();
+  if (error.code == Code::kCancelled) {
+    writer.abort();
+    co_return;
+  }
   co_await send_error(writer, std::move(error));
 }
 
@@ -79,14 +95,15 @@ net::Task<void> send_result(net::ResponseWriter& writer, Result<std::string> res
 
 net::Task<void> post_tokenize(ServeState* state, net::HttpRequest request,
                               net::ResponseWriter& writer) {
-  Result<std::string> result = co_await answer_body(state, std::move(request.body), &tokenize_body);
+  Result<std::string> result =
+      co_await answer_body(state, std::move(request.body), &tokenize_body, writer);
   co_await send_result(writer, std::move(result));
 }
 
 net::Task<void> post_detokenize(ServeState* state, net::HttpRequest request,
                                 net::ResponseWriter& writer) {
   Result<std::string> result =
-      co_await answer_body(state, std::move(request.body), &detokenize_body);
+      co_await answer_body(state, std::move(request.body), &detokenize_body, writer);
   co_await send_result(writer, std::move(result));
 }
 

@@ -30,6 +30,10 @@ def wait_for(condition, timeout_s, what):
         time.sleep(0.002)
 
 
+def dumped(body):
+    return json.dumps(body).encode()
+
+
 def share(values, part):
     """The part-quantile of some numbers."""
     return sorted(values)[min(int(len(values) * part), len(values) - 1)]
@@ -43,9 +47,7 @@ class Connection:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self, method, path, body=None):
-        data = body if isinstance(body, bytes) else b""
-        if body is not None and not isinstance(body, bytes):
-            data = json.dumps(body).encode()
+        data = body if isinstance(body, bytes) else b"" if body is None else dumped(body)
         head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(data)}\r\n\r\n"
         self.socket.sendall(head.encode() + data)
 
@@ -111,6 +113,7 @@ class Engine:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait(10)
+        self.process.stdout.close()
         self.folder.cleanup()
 
     def _collect(self):
@@ -156,11 +159,13 @@ class Engine:
                 total += float(line.rsplit(" ", 1)[1])
         return total
 
-    def stream(self, body, path=TEXT):
-        """Opens a stream; gives its connection after the first event."""
+    def post(self, body, path=TEXT):
+        """Sends a request on a connection of its own and reads nothing."""
         connection = self.connect()
-        connection.send("POST", path, {**body, "stream": True})
+        connection.send("POST", path, body)
         return connection
 
-    def running(self):
-        return self.state()["requests_running"]
+    def is_idle(self):
+        now = self.state()
+        return (now["requests_running"] == now["requests_waiting"] == now["streams"] == 0 ==
+                now["queue"]["requests_preparing"] == now["kv"]["blocks_active"])

@@ -1,0 +1,294 @@
+"""The engine's door under load: refusals, probes, deadlines and clients that leave. One real engine
+per class; standard library only."""
+
+import contextlib
+import json
+import threading
+import time
+import unittest
+
+from engine_process import CHAT, TEXT, Engine, dumped, share, wait_for
+
+LONG = {"max_tokens": 1500, "ignore_eos": True}
+HI = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 1, "temperature": 0}
+ABORTED = ("vllm:request_success_total", 'finished_reason="abort"')
+# Read by the same worker as pages, because of its size.
+BULKY = {"prompt": [7] * 20, "max_tokens": 1, "user": "x" * 100_000}
+PAGES = dumped({"prompt": "the quick brown fox jumps over it " * 240_000})  # 8 MB
+
+
+def timed(call):
+    start = time.monotonic()
+    value = call()
+    return time.monotonic() - start, value
+
+
+class DoorCase(unittest.TestCase):
+    ARGUMENTS = ("--max-model-len", "2048", "--max-num-seqs", "8")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.stack = contextlib.ExitStack()
+        cls.engine = cls.stack.enter_context(Engine(*cls.ARGUMENTS))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.stack.close()
+
+    def tearDown(self):
+        """After everything: the same engine, idle, and still of use."""
+        wait_for(self.engine.is_idle, 10, f"idle engine, not {self.engine.state()}")
+        self.assertEqual(self.engine.call("POST", CHAT, HI)[0], 200)
+
+    def start_streams(self, count, **more):
+        """So many streams that have their first token."""
+        streams = [self.engine.post({"prompt": f"Story {i}", "stream": True, **LONG, **more})
+                   for i in range(count)]
+        for stream in streams:
+            self.addCleanup(stream.close)
+            stream.read_until(b"data: ")
+        return streams
+
+    def error_of(self, answer, status):
+        self.assertEqual(answer[0], status, answer)
+        return json.loads(answer[2])["error"]
+
+
+class Saturated(DoorCase):
+    ARGUMENTS = (*DoorCase.ARGUMENTS, "--max-queued-requests", "8")
+
+    def fill(self):
+        """Eight running streams and a full queue."""
+        taken = self.start_streams(8)
+        taken += [self.engine.post({"prompt": "Wait", "max_tokens": 2}) for _ in range(8)]
+        wait_for(lambda: self.engine.state()["requests_waiting"] == 8, 10, "a full queue")
+        return taken
+
+    def test_a_refusal_takes_less_than_5_ms_under_full_load(self):
+        taken = self.fill()
+        before = self.engine.metric("vllm:generation_tokens_total")
+        peer = self.engine.connect()
+        body = dumped({"prompt": "a word " * 60, "max_tokens": 10})
+        times = []
+        for _ in range(500):
+            took, answer = timed(lambda: peer.call("POST", TEXT, body))
+            times.append(took)
+            error = self.error_of(answer, 429)
+        self.assertEqual(error["code"], "queue_full")
+        self.assertIn("the limit is 8", error["message"])
+        self.assertRegex(answer[1], r"Retry-After: [1-9]")
+        print(f"refusal: p50 {share(times, .5) * 1e3:.2f} ms, p99 {share(times, .99) * 1e3:.2f} ms")
+        self.assertLess(share(times, 0.99), 0.005)
+        wait_for(lambda: self.engine.metric("vllm:generation_tokens_total") > before + 8, 10,
+                 "streams that go on")
+        # A large body is refused before it is parsed.
+        took, answer = timed(lambda: peer.call("POST", TEXT, PAGES))
+        self.error_of(answer, 429)
+        self.assertLess(took, 0.5)
+        self.assertEqual(self.engine.metric("vllm:admission_rejections_total", "queue_full"), 501)
+        for connection in taken:
+            connection.close()
+
+    def test_a_place_in_the_queue_is_free_again_at_once(self):
+        taken = self.fill()
+        taken.pop().close()
+        wait_for(lambda: self.engine.state()["requests_waiting"] == 7, 2, "a free place")
+        taken.append(self.engine.post({"prompt": "Next", "max_tokens": 1}))
+        wait_for(lambda: self.engine.state()["requests_waiting"] == 8, 2, "a queue full again")
+        for connection in taken:
+            connection.close()
+
+    def test_a_deadline_passes_in_the_queue(self):
+        taken = self.start_streams(8)
+        body = {"prompt": "Late", "max_tokens": 2, "kantha": {"timeout_ms": 400}}
+        took, answer = timed(lambda: self.engine.call("POST", TEXT, body))
+        self.assertEqual(self.error_of(answer, 504)["code"], "deadline_exceeded")
+        self.assertGreater(took, 0.39)
+        self.assertLess(took, 1)
+        stream = self.engine.post({**body, "stream": True})
+        self.addCleanup(stream.close)
+        self.assertIn(b'"deadline_exceeded"', stream.read_until(b"0\r\n\r\n"))
+        for connection in taken:
+            connection.close()
+
+
+class Leaving(DoorCase):
+    WAYS = ("close", "half_close", "reset")
+
+    def leave(self, body, path, way, begun):
+        """Sends a request and leaves once `begun`; gives the time until nothing of it is left."""
+        before = self.engine.metric(*ABORTED)
+        connection = self.engine.post(body, path)
+        wait_for(begun, 20, "a request at work")
+        start = time.monotonic()
+        getattr(connection, way)()
+        wait_for(self.engine.is_idle, 5, f"an idle engine after {way}")
+        took = time.monotonic() - start
+        connection.close()
+        wait_for(lambda: self.engine.metric(*ABORTED) > before, 2, "a counted abort")
+        made = self.engine.metric("vllm:generation_tokens_total")
+        self.assertEqual(self.engine.metric("vllm:generation_tokens_total"), made)
+        return took
+
+    def each_way(self, bodies, begun, limit_s, path=TEXT):
+        for body in bodies:
+            for way in self.WAYS:
+                for stream in (True, False):
+                    with self.subTest(way, stream=stream):
+                        took = self.leave({**body, "stream": stream}, path, way, begun)
+                        print(f"left by {way}, stream {stream}: {took * 1e3:.0f} ms")
+                        self.assertLess(took, limit_s)
+
+    def test_in_decode(self):
+        def begun():
+            now = self.engine.state()
+            return now["requests_running"] and now["kv"]["blocks_active"] > 1
+
+        self.each_way([{"prompt": "One two three " * 8, **LONG}], begun, 0.5)
+
+    def test_in_a_long_prefill(self):
+        prompts = iter(range(100, 200))
+        for way in self.WAYS:
+            for stream in (True, False):
+                body = {"prompt": [next(prompts)] * 2000, "max_tokens": 4, "stream": stream}
+                with self.subTest(way, stream=stream):
+                    took = self.leave(body, TEXT, way,
+                                      lambda: self.engine.state()["requests_running"])
+                    print(f"left a prefill by {way}, stream {stream}: {took * 1e3:.0f} ms")
+                    self.assertLess(took, 1.5)
+
+    def test_all_samples_of_a_request(self):  # report B014
+        def begun():
+            return self.engine.state()["requests_running"] == 3
+
+        self.each_way([{**HI, **LONG, "n": 3}], begun, 0.5, CHAT)
+
+    def test_in_the_queue(self):
+        streams = self.start_streams(8)
+        state = self.engine.state
+        for way in self.WAYS:
+            for stream in (True, False):
+                connection = self.engine.post({"prompt": "Wait", "max_tokens": 2, "stream": stream})
+                wait_for(lambda: state()["requests_waiting"] == 1, 5, "a waiting request")
+                start = time.monotonic()
+                getattr(connection, way)()
+                wait_for(lambda: state()["requests_waiting"] == 0, 1, f"nobody waiting after {way}")
+                self.assertLess(time.monotonic() - start, 0.5)
+                connection.close()
+        for connection in streams:
+            connection.close()
+
+    def test_before_the_tokenizer_has_begun(self):
+        before = self.engine.metric(*ABORTED)
+        started = self.engine.metric("vllm:prompt_tokens_total")
+        pages = [self.engine.post(PAGES, "/tokenize") for _ in range(2)]
+        for way in self.WAYS:
+            connection = self.engine.post(BULKY)  # waits behind them
+            wait_for(lambda: self.engine.state()["queue"]["requests_preparing"] == 1, 5,
+                     "a request that waits")
+            start = time.monotonic()
+            getattr(connection, way)()
+            wait_for(lambda: not self.engine.state()["queue"]["requests_preparing"], 1, "nobody")
+            print(f"left the tokenizer by {way}: {(time.monotonic() - start) * 1e3:.0f} ms")
+            self.assertLess(time.monotonic() - start, 0.2)
+            connection.close()
+        self.assertEqual(self.engine.metric(*ABORTED), before + 3)
+        for page in pages:
+            self.assertEqual(page.receive()[0], 200)
+            page.close()
+        self.assertEqual(self.engine.metric("vllm:prompt_tokens_total"), started)
+
+
+class Patient(DoorCase):
+    ARGUMENTS = ("--max-model-len", "1024", "--max-num-seqs", "8", "--max-queued-tokens", "100000")
+
+    def small_chats(self, count):
+        peer = self.engine.connect()
+        return [timed(lambda: peer.call("POST", CHAT, HI))[0] for _ in range(count)]
+
+    def test_pages_to_tokenize_delay_no_chat(self):
+        alone = self.small_chats(40)
+        pages = [self.engine.post(PAGES, "/tokenize") for _ in range(3)]
+        during = self.small_chats(40)
+        counts = {json.loads(page.receive()[2])["count"] for page in pages}
+        for page in pages:
+            page.close()
+        self.assertEqual(len(counts), 1)
+        print(f"chat alone {share(alone, .5) * 1e3:.0f} ms, "
+              f"beside pages {share(during, .5) * 1e3:.0f} ms")
+        self.assertLess(share(during, 0.5) - share(alone, 0.5), 0.05)
+
+    def test_probes_answer_while_windows_are_read_and_pages_tokenized(self):  # report B102
+        work = [self.engine.post({"prompt": [100 + i] * 1000, "max_tokens": 8}) for i in range(8)]
+        work += [self.engine.post(PAGES, "/tokenize") for _ in range(2)]
+        peer = self.engine.connect()
+        times = []
+        threads = [threading.Thread(target=lambda c=c: self.assertEqual(c.receive()[0], 200))
+                   for c in work]
+        for connection in work:
+            self.addCleanup(connection.close)
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            for path in ("/health", "/live", "/ready", "/metrics"):
+                took, answer = timed(lambda p=path: peer.call("GET", p))
+                self.assertEqual(answer[0], 200)
+                times.append(took)
+            time.sleep(0.02)
+        print(f"probes: p50 {share(times, .5) * 1e3:.1f} ms, p99 {share(times, .99) * 1e3:.1f} ms, "
+              f"max {max(times) * 1e3:.0f} ms of {len(times)}")
+        self.assertGreater(len(times), 200)
+        self.assertLess(share(times, 0.99), 0.1)
+
+    def test_a_deadline_passes_before_the_tokenizer_has_begun(self):
+        pages = [self.engine.post(PAGES, "/tokenize") for _ in range(2)]
+        late = {**BULKY, "kantha": {"timeout_ms": 50}}
+        took, answer = timed(lambda: self.engine.call("POST", TEXT, late))
+        self.assertEqual(self.error_of(answer, 504)["code"], "deadline_exceeded")
+        for page in pages:
+            page.receive()
+            page.close()
+
+    def test_a_deadline_passes_between_tokens(self):
+        body = {"prompt": "Endless", **LONG, "max_tokens": 1000, "kantha": {"timeout_ms": 500}}
+        took, answer = timed(lambda: self.engine.call("POST", TEXT, body))
+        self.error_of(answer, 504)
+        self.assertLess(took, 1.2)
+        self.assertEqual(self.engine.metric("vllm:request_success_total", "deadline") > 0, True)
+
+    def test_the_first_of_several_samples_is_what_one_alone_says(self):
+        body = {"prompt": "The sea is", "max_tokens": 12, "temperature": 1, "seed": 5}
+        one = json.loads(self.engine.call("POST", TEXT, body)[2])
+        many = json.loads(self.engine.call("POST", TEXT, {**body, "n": 4})[2])
+        texts = [choice["text"] for choice in many["choices"]]
+        self.assertEqual([choice["index"] for choice in many["choices"]], [0, 1, 2, 3])
+        self.assertEqual(texts[0], one["choices"][0]["text"])
+        self.assertEqual(len(set(texts)), 4)
+        self.assertEqual(many["usage"]["prompt_tokens"], one["usage"]["prompt_tokens"])
+        self.assertEqual(texts, [choice["text"] for choice in json.loads(
+            self.engine.call("POST", TEXT, {**body, "n": 4})[2])["choices"]])
+
+
+class Startup(unittest.TestCase):
+    def test_progress_is_told_and_only_rises(self):
+        engine = Engine("--max-model-len", "512")
+        seen = []
+        with contextlib.closing(engine.connect()) as peer:
+            while not seen or seen[-1][0] != 200:
+                status, _, body = peer.call("GET", "/startup")
+                seen.append((status, json.loads(body)))
+        with engine:
+            places = [(told["step_index"], told["done"], told["elapsed_ms"]) for _, told in seen]
+            self.assertEqual([place[0] for place in places], sorted(place[0] for place in places))
+            for before, after in zip(places, places[1:]):
+                self.assertLessEqual(before[2], after[2])
+                if before[0] == after[0]:
+                    self.assertLessEqual(before[1], after[1])
+            self.assertEqual(seen[-1][1]["step"], "ready")
+            self.assertEqual(seen[-1][1]["step_index"], seen[-1][1]["step_count"])
+            packing = [told for _, told in seen if told["step"] == "preparing the forward pass"]
+            self.assertGreater(len({told["done"] for told in packing}), 3, seen)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
