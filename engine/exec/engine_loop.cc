@@ -10,7 +10,8 @@ sched::SchedulerOptions scheduler_options(const EngineOptions& options) {
   return {.context_max = options.context_max,
           .sequences_max = options.sequences_max,
           .step_tokens_max = options.step_tokens_max,
-          .end_tokens = options.end_tokens};
+          .end_tokens = options.end_tokens,
+          .foresight = options.foresight};
 }
 
 cache::KvCacheOptions cache_options(const EngineOptions& options) {
@@ -166,6 +167,13 @@ gateway::EngineStats EngineLoop::stats() const {
   stats.prefix_hits_total = counters.prefix_hits;
   stats.preemptions_total = counters.preemptions;
   stats.recomputed_tokens_total = counters.recomputed_tokens;
+  const cache::KvUsage usage = kv_.usage();
+  stats.kv_tokens_reserved = usage.tokens_reserved;
+  stats.kv_tokens_used = usage.tokens_used;
+  stats.block_copies_total = counters.block_copies;
+  stats.forks_total = counters.forks;
+  stats.shared_waits_total = counters.shared_waits;
+  stats.part_hit_tokens_total = counters.part_hit_tokens;
   for (std::size_t i = 0; i < sched::kFinishReasonCount; ++i)
     stats.finished_total[i] = counters.finished[i];
   stats.steps_total = steps_;

@@ -51,23 +51,38 @@ void Scheduler::add(GenerateSpec spec, std::shared_ptr<EventSink> sink) {
 /// The next that could start in this step; those that did not fit before are passed over, within
 /// bounds. Nobody overtakes one that was preempted: it would only be preempted again.
 Sequence* Scheduler::next_in_line() {
-  if (line_.empty() || running_count() >= options_.sequences_max) return nullptr;
   const auto keeps_room = [](const Sequence* sequence) {
     return sequence->resumes() || sequence->overtaken >= kOvertakesMax;
   };
+  if (running_count() >= options_.sequences_max) return nullptr;
   if (std::ranges::any_of(refused_, keeps_room)) return nullptr;
-  for (Sequence* sequence : line_.front(kLookahead)) {
-    if (sequence->refused_step != step_) return sequence;
+  while (true) {
+    const std::span<Sequence* const> front = line_.front(kLookahead);
+    const auto fresh = std::ranges::find_if(
+        front, [this](const Sequence* sequence) { return sequence->refused_step != step_; });
+    if (fresh == front.end()) return nullptr;
+    if (look(**fresh)) return *fresh;
   }
-  return nullptr;
+}
+
+/// Finds out, once in a step, what a waiting sequence misses; false when it left the line because
+/// another one is computing its head.
+bool Scheduler::look(Sequence& sequence) {
+  if (sequence.looked_step == step_) return true;
+  sequence.looked_step = step_;
+  std::int32_t known = sequence.wanted() - 1;
+  if (!sequence.forks) {
+    known = kv_.find(sequence.tokens, sequence.spec.salt).tokens;
+    if (wait_for_head(sequence, known)) return false;
+  }
+  sequence.missing = sequence.wanted() - known;
+  return true;
 }
 
 /// Whether a waiting sequence goes before a running prefill.
-bool Scheduler::goes_before(const Sequence& waiting, const RunningCounts& prefill) const {
+bool Scheduler::goes_before(const Sequence& waiting, const RunningCounts& prefill) {
   if (waiting.spec.priority != prefill.priority) return waiting.spec.priority < prefill.priority;
-  const std::int32_t missing =
-      waiting.forks ? 1 : waiting.wanted() - kv_.find(waiting.tokens, waiting.spec.salt).tokens;
-  return missing < prefill.wanted - prefill.computed;
+  return waiting.missing < prefill.wanted - prefill.computed;
 }
 
 /// Tokens granted to a sequence that starts now, at most `tokens`; 0 when it must wait.
@@ -75,7 +90,6 @@ std::int32_t Scheduler::start(Sequence& sequence, std::int32_t tokens) {
   if (sequence.forks) return start_fork(sequence, tokens);
   const std::uint64_t salt = sequence.spec.salt;
   cache::PrefixHit hit = kv_.find(sequence.tokens, salt);
-  if (wait_for_head(sequence, hit.tokens)) return 0;
   std::int32_t granted = try_start(sequence, hit, tokens);
   if (granted == 0 && hit.partial != cache::kNoBlock) {
     // No room for a copy: its block is computed again.
@@ -97,12 +111,48 @@ std::int32_t Scheduler::blocks_needed(const Sequence& sequence, const cache::Pre
 }
 
 std::int32_t Scheduler::try_start(const Sequence& sequence, const cache::PrefixHit& hit,
-                                  std::int32_t tokens) const {
-  const WaitingCounts counts{.wanted = sequence.wanted(),
-                             .known = hit.tokens,
-                             .needed = blocks_needed(sequence, hit),
-                             .resumes = sequence.resumes()};
-  return plan_waiting(counts, {tokens, spare_blocks_}, running_count(), shape_);
+                                  std::int32_t tokens) {
+  return plan_start(sequence, hit.tokens, blocks_needed(sequence, hit), tokens);
+}
+
+/// Tokens for a sequence that knows the first `known` of its tokens and needs so many blocks.
+std::int32_t Scheduler::plan_start(const Sequence& sequence, std::int32_t known,
+                                   std::int32_t needed, std::int32_t tokens) {
+  const WaitingCounts counts{
+      .wanted = sequence.wanted(), .known = known, .needed = needed, .resumes = sequence.resumes()};
+  const std::int32_t granted =
+      plan_waiting(counts, {tokens, spare_blocks_}, running_count(), shape_);
+  return granted > 0 && lasts(sequence, needed) ? granted : 0;
+}
+
+/// Whether the blocks are expected to do when this one starts too. Alone it always starts.
+bool Scheduler::lasts(const Sequence& sequence, std::int32_t needed) {
+  if (!options_.foresight || running_.empty()) return true;
+  if (foreseen_step_ != step_) {
+    foreseen_step_ = step_;
+    foreseen_idle_ = kv_.idle();
+    foresight_.clear();
+    lengths_.settle();
+    for (const Sequence* running : running_) foresee(*running);
+  }
+  return foresight_.peak_with(growth_of(sequence, needed), lengths_, row_growth_) <= foreseen_idle_;
+}
+
+void Scheduler::foresee(const Sequence& sequence) {
+  const std::int32_t held = sequence.blocks.held();
+  Growth growth = growth_of(sequence, blocks_in_all(sequence) - held);
+  growth.freed = std::max(0, held - sequence.shared_blocks);
+  foresight_.add(growth, lengths_, row_growth_);
+}
+
+Growth Scheduler::growth_of(const Sequence& sequence, std::int32_t needed) const {
+  const std::int32_t limit = std::min(sequence.spec.max_tokens - sequence.output_count(),
+                                      options_.context_max - sequence.wanted());
+  const std::int32_t beyond = sequence.wanted() % shape_.tokens;
+  return {.so_far = sequence.output_count(),
+          .limit = std::max(0, limit),
+          .needed = std::max(0, needed),
+          .slack = beyond == 0 ? 0 : shape_.tokens - beyond};
 }
 
 /// There is no room for the next one: others may overtake it.
@@ -117,11 +167,15 @@ void Scheduler::begin(Sequence& sequence, std::int32_t known, std::int32_t neede
   for (Sequence* overtaken : refused_) ++overtaken->overtaken;
   sequence.overtaken = 0;
   spare_blocks_ -= needed;
+  if (foreseen_step_ == step_) {
+    foresight_.add(growth_of(sequence, needed), lengths_, row_growth_);
+  }
   leave_line(sequence);
   set_demand(sequence, 0);
   // Recomputation is not the tenant's doing.
   if (!sequence.resumes()) line_.charge(*sequence.flow, sequence.wanted() - known);
   sequence.computed = known;
+  sequence.shared_blocks = sequence.blocks.held();
   sequence.state = SequenceState::kRunning;
   running_.push_back(&sequence);
   if (kv_.options().prefix_caching && known + 1 < sequence.wanted()) heads_.insert(sequence);

@@ -57,7 +57,9 @@ void Scheduler::append(Sequence& sequence, SampledToken& sampled) {
   event.token = sampled.token;
   event.logprob = sampled.logprob;
   event.top_logprobs = std::move(sampled.top_logprobs);
-  if (const auto reason = completed(sequence, options_.context_max)) {
+  const auto reason = completed(sequence, options_.context_max);
+  lengths_.observe(sequence.output_count(), reason == FinishReason::kStop);
+  if (reason) {
     finish(sequence, *reason, std::move(event));
   } else {
     events_.push_back({sequence.sink, std::move(event)});

@@ -31,9 +31,7 @@ std::int32_t Scheduler::start_fork(Sequence& sequence, std::int32_t tokens) {
   const std::int32_t known = std::min(sequence.prompt_count, sequence.wanted() - 1);
   sequence.blocks.share(sequence.leader->blocks, known);
   const std::int32_t needed = sequence.blocks.blocks_to_write(known, sequence.wanted());
-  const WaitingCounts counts{.wanted = sequence.wanted(), .known = known, .needed = needed};
-  const std::int32_t granted =
-      plan_waiting(counts, {tokens, spare_blocks_}, running_count(), shape_);
+  const std::int32_t granted = plan_start(sequence, known, needed, tokens);
   if (granted == 0) {
     sequence.blocks.clear();
     refuse(sequence);

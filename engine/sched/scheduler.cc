@@ -4,11 +4,20 @@
 #include <utility>
 
 namespace kantha::sched {
+namespace {
+
+std::int32_t growing_groups(const cache::KvCache& kv) {
+  const auto grows = [](const cache::KvGroup& group) { return group.window == 0; };
+  return static_cast<std::int32_t>(std::ranges::count_if(kv.options().groups, grows));
+}
+
+}  // namespace
 
 Scheduler::Scheduler(SchedulerOptions options, cache::KvCache& kv)
     : options_(std::move(options)),
       kv_(kv),
       shape_{.tokens = kv.block_size(), .groups = kv.group_count()},
+      row_growth_{.tokens = kv.block_size(), .blocks = growing_groups(kv)},
       heads_(kv.block_size()) {
   CHECK(options_.context_max >= 2, "a prompt token and an output token");
   CHECK(options_.sequences_max >= 1 && options_.step_tokens_max >= 1);

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "engine/cache/kv_cache.h"
+#include "engine/sched/foresight.h"
+#include "engine/sched/output_lengths.h"
 #include "engine/sched/schedule_step.h"
 #include "engine/sched/sequence.h"
 #include "engine/sched/shared_heads.h"
@@ -24,6 +26,8 @@ struct SchedulerOptions {
   std::int32_t step_tokens_max = 0;      ///< that fit into one step
   std::vector<TokenId> end_tokens = {};  ///< of the model
   VictimRule victims = VictimRule::kLeastComputed;
+  /// Starts only what is expected to end without preempting; off: as soon as a prompt fits.
+  bool foresight = true;
 };
 
 /// `tokens` further for one sequence, from its computed count on.
@@ -105,10 +109,16 @@ class Scheduler {
  private:
   // admit.cc
   Sequence* next_in_line();
-  bool goes_before(const Sequence& waiting, const RunningCounts& prefill) const;
+  bool look(Sequence& sequence);
+  static bool goes_before(const Sequence& waiting, const RunningCounts& prefill);
   std::int32_t start(Sequence& sequence, std::int32_t tokens);
+  std::int32_t plan_start(const Sequence& sequence, std::int32_t known, std::int32_t needed,
+                          std::int32_t tokens);
+  bool lasts(const Sequence& sequence, std::int32_t needed);
+  void foresee(const Sequence& sequence);
+  Growth growth_of(const Sequence& sequence, std::int32_t needed) const;
   std::int32_t try_start(const Sequence& sequence, const cache::PrefixHit& hit,
-                         std::int32_t tokens) const;
+                         std::int32_t tokens);
   std::int32_t blocks_needed(const Sequence& sequence, const cache::PrefixHit& hit) const;
   void refuse(Sequence& sequence);
   void begin(Sequence& sequence, std::int32_t known, std::int32_t needed, std::int32_t granted);
@@ -148,6 +158,7 @@ class Scheduler {
   SchedulerOptions options_;
   cache::KvCache& kv_;
   BlockShape shape_;
+  RowGrowth row_growth_;
   std::unordered_map<RequestId, std::unique_ptr<Sequence>> sequences_;
   std::vector<Sequence*> running_;  ///< in order of their (last) start
   WaitingLine line_;
@@ -155,6 +166,7 @@ class Scheduler {
   std::set<std::pair<TimePoint, RequestId>> deadlines_;
   std::int32_t held_count_ = 0;  ///< sequences that wait beside the line
   std::int64_t waiting_tokens_ = 0;
+  OutputLengths lengths_;
   std::uint64_t next_order_ = 0;
   std::uint64_t next_turn_ = 1;
 
@@ -167,6 +179,9 @@ class Scheduler {
   std::vector<std::size_t> prefills_;
   std::vector<Sequence*> refused_;  ///< did not fit
   std::int32_t spare_blocks_ = 0;
+  Foresight foresight_;  ///< of those that run
+  std::uint64_t foreseen_step_ = 0;
+  std::int32_t foreseen_idle_ = 0;  ///< blocks when that was computed
 
   std::vector<AddressedEvent> events_;
   std::vector<RequestId> finished_;

@@ -51,11 +51,14 @@ struct Sequence {
   std::int32_t demand = 0;            ///< its part of the tokens that wait; 0 while it runs
   std::int32_t overtaken = 0;         ///< starts of others since it did not fit
   std::uint64_t refused_step = 0;     ///< the step in which it did not fit
+  std::uint64_t looked_step = 0;      ///< the step in which it was next
+  std::int32_t missing = 0;           ///< tokens to be computed, as seen then
 
   // While it runs.
-  std::int32_t granted = 0;     ///< tokens of the step that is planned
-  std::uint64_t last_step = 0;  ///< the step that last served it
-  std::uint64_t turn = 0;       ///< of that grant, over all sequences
+  std::int32_t shared_blocks = 0;  ///< held at its start: others may hold them too
+  std::int32_t granted = 0;        ///< tokens of the step that is planned
+  std::uint64_t last_step = 0;     ///< the step that last served it
+  std::uint64_t turn = 0;          ///< of that grant, over all sequences
 
   // Shared prompts (follow.cc). A follower starts when its leader has computed so many tokens.
   Sequence* leader = nullptr;

@@ -59,6 +59,7 @@ EngineOptions random_options(Random& random) {
   options.sequences_max = between(random, 1, 12);
   options.step_tokens_max = between(random, 1, 64);
   options.prefix_caching = between(random, 0, 3) > 0;
+  options.foresight = between(random, 0, 1) == 0;
   return options;
 }
 
@@ -109,7 +110,7 @@ TEST(EngineProperty, TokensDoNotDependOnNeighboursChunksHitsOrPreemption) {
     if (HasFatalFailure()) return;
   }
   // The workloads do exercise what they are about.
-  EXPECT_GT(totals.preemptions, 1000);
+  EXPECT_GT(totals.preemptions, 500);
   EXPECT_GT(totals.hits, 1000);
   EXPECT_GT(totals.aborts, 300);
 }
@@ -163,6 +164,7 @@ TEST(EngineProperty, APoolOfFortyPercentOfTheDemandFinishesWithPreemptions) {
   // 16 requests of 40 + 60 tokens want 16 · 7 blocks.
   EngineOptions options = small_options(/*blocks=*/16 * 7 * 4 / 10, /*block_size=*/16);
   options.sequences_max = 16;
+  options.foresight = false;  // or there would be none
   LoopBench bench(options);
   std::vector<sched::GenerateSpec> specs;
   for (std::uint64_t id = 1; id <= 16; ++id) {

@@ -140,55 +140,23 @@ TEST(PlanWaiting, StartsOrWaitsByTheTable) {
     WaitingCounts waiting;
     StepRoom room;
     std::int32_t running;
-    BlockShape shape;
     std::int32_t tokens;
   };
   const Case cases[] = {
-      {"fits whole", {.wanted = 8, .needed = 2}, {16, 8}, 0, kShape, 8},
-      {"fits by chunks", {.wanted = 20, .needed = 5}, {16, 8}, 0, kShape, 16},
-      {"alone it needs no headroom", {.wanted = 8, .needed = 2}, {16, 2}, 0, kShape, 8},
-      {"no budget is left", {.wanted = 8, .needed = 2}, {0, 8}, 0, kShape, 0},
-      {"its whole prompt must fit, not its first chunk",
-       {.wanted = 20, .needed = 5},
-       {4, 4},
-       0,
-       kShape,
-       0},
-      {"beside others it leaves a block for each",
-       {.wanted = 8, .needed = 2},
-       {16, 4},
-       3,
-       kShape,
-       0},
-      {"and starts when there is one for each", {.wanted = 8, .needed = 2}, {16, 5}, 3, kShape, 8},
-      {"a row for each is a block per group", {.wanted = 8, .needed = 4}, {16, 9}, 3, {4, 2}, 0},
-      {"a resume leaves two for each",
-       {.wanted = 8, .needed = 2, .resumes = true},
-       {16, 7},
-       3,
-       kShape,
-       0},
-      {"and resumes when there are",
-       {.wanted = 8, .needed = 2, .resumes = true},
-       {16, 8},
-       3,
-       kShape,
-       8},
-      {"running prefills may need more than there is",
-       {.wanted = 8, .needed = 2},
-       {16, -3},
-       0,
-       kShape,
-       0},
-      {"what is known is not computed",
-       {.wanted = 10, .known = 8, .needed = 1},
-       {16, 1},
-       0,
-       kShape,
-       2},
+      {"fits whole", {.wanted = 8, .needed = 2}, {16, 8}, 0, 8},
+      {"fits by chunks", {.wanted = 20, .needed = 5}, {16, 8}, 0, 16},
+      {"exactly", {.wanted = 8, .needed = 2}, {16, 2}, 0, 8},
+      {"no budget is left", {.wanted = 8, .needed = 2}, {0, 8}, 0, 0},
+      {"its whole prompt must fit, not its first chunk", {.wanted = 20, .needed = 5}, {4, 4}, 0, 0},
+      {"beside others it leaves their headroom", {.wanted = 8, .needed = 2}, {16, 4}, 3, 0},
+      {"and starts when that is there", {.wanted = 8, .needed = 2}, {16, 5}, 3, 8},
+      {"a resume leaves twice that", {.wanted = 8, .needed = 2, .resumes = true}, {16, 7}, 3, 0},
+      {"and resumes when there is", {.wanted = 8, .needed = 2, .resumes = true}, {16, 8}, 3, 8},
+      {"running prefills may need more than there is", {.wanted = 8, .needed = 2}, {16, -3}, 0, 0},
+      {"what is known is not computed", {.wanted = 10, .known = 8, .needed = 1}, {16, 1}, 0, 2},
   };
   for (const Case& c : cases) {
-    EXPECT_EQ(plan_waiting(c.waiting, c.room, c.running, c.shape), c.tokens) << c.name;
+    EXPECT_EQ(plan_waiting(c.waiting, c.room, c.running, kShape), c.tokens) << c.name;
   }
 }
 

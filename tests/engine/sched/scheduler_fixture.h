@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -31,7 +32,15 @@ inline SchedulerOptions options(std::int32_t sequences_max, std::int32_t step_to
           .step_tokens_max = step_tokens_max};
 }
 
-/// A scheduler whose device answers every sample with token 1. Blocks have 4 tokens.
+/// Starts what fits now, so that blocks run out later.
+inline SchedulerOptions without_foresight(std::int32_t sequences_max,
+                                          std::int32_t step_tokens_max) {
+  SchedulerOptions options = sched::options(sequences_max, step_tokens_max);
+  options.foresight = false;
+  return options;
+}
+
+/// A scheduler whose device answers every sample with `answer`, 1 if not told otherwise. Blocks have 4 tokens.
 class SchedulerTest : public testing::Test {
  protected:
   SchedulerTest() { set_log_level(LogLevel::kError); }
@@ -71,7 +80,7 @@ class SchedulerTest : public testing::Test {
     for (const Grant& grant : scheduler_->schedule(now_, budget_).grants) {
       text += (text.empty() ? "" : " ") + std::to_string(grant.sequence->spec.id.value) + ":" +
               std::to_string(grant.tokens);
-      if (grant.samples()) sampled.push_back({.token = 1});
+      if (grant.samples()) sampled.push_back({.token = answer_()});
     }
     scheduler_->commit(sampled);
     const Status whole = scheduler_->check_integrity();
@@ -99,6 +108,7 @@ class SchedulerTest : public testing::Test {
   std::shared_ptr<EventLog> log_ = std::make_shared<EventLog>();
   std::int32_t budget_ = 0;  ///< of the next steps
   TimePoint now_{};
+  std::function<TokenId()> answer_ = [] { return TokenId{1}; };
   std::vector<std::uint64_t> finished_;  ///< in order
 };
 

@@ -25,7 +25,7 @@ TEST_F(SchedulerTest, NoMoreThanSequencesMaxRun) {
 }
 
 TEST_F(SchedulerTest, OneThatDoesNotFitIsOvertakenSoManyTimesAndNoMore) {
-  make(12, options(8, 64));
+  make(12, without_foresight(8, 64));
   add(1, 16, 20);
   EXPECT_EQ(step(), "1:16");
   add(2, 36, 4);  // needs 9 blocks; 8 are left
@@ -39,7 +39,7 @@ TEST_F(SchedulerTest, OneThatDoesNotFitIsOvertakenSoManyTimesAndNoMore) {
 }
 
 TEST_F(SchedulerTest, AVictimReturnsToItsPlaceAndNothingStartsInThatStep) {
-  make(6, options(8, 64), /*prefix_caching=*/false);
+  make(6, without_foresight(8, 64), /*prefix_caching=*/false);
   add(1, 8, 16);
   add(2, 7, 16);
   EXPECT_EQ(step(), "1:8 2:7");  // 4 blocks
@@ -61,7 +61,7 @@ TEST_F(SchedulerTest, AVictimReturnsToItsPlaceAndNothingStartsInThatStep) {
 }
 
 TEST_F(SchedulerTest, AResumeFindsItsOwnBlocksAgain) {
-  make(6, options(8, 64));
+  make(6, without_foresight(8, 64));
   add(1, 12, 6);
   add(2, 8, 16);
   EXPECT_EQ(step(), "1:12 2:8");
