@@ -97,6 +97,8 @@ void add_engine_flags(CLI::App& verb, SimFlags& flags) {
                   "Most prompt tokens that wait (1048576)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   verb.add_flag("--no-prefix-cache", flags.no_prefix_cache, "Compute every prompt");
+  verb.add_flag("--newest-first", flags.newest_first,
+                "continuous: start what fits now and preempt the newest, as other engines do");
   verb.add_option("--cost", flags.cost,
                   "The machine, as fixed_ms=5.3,row_ms=0.47,output_row_ms=0.45,context_us=0.3");
 }
@@ -143,6 +145,10 @@ Result<SimSetup> sim_setup(SimFlags& flags) {
   setup.slo = {milliseconds(flags.slo_ttft_ms), milliseconds(flags.slo_itl_ms)};
   if (!flags.cost.empty()) {
     TRY(flags.run.cost, sim::cost_model_from_text(flags.cost));
+  }
+  if (flags.newest_first) {
+    flags.run.victims = sched::VictimRule::kNewest;
+    flags.run.forecast_demand = false;
   }
   flags.run.prefix_caching = !flags.no_prefix_cache;
   flags.run.itl_target = milliseconds(flags.itl_target_ms);

@@ -28,6 +28,7 @@ struct SimFlags {
   // The engine.
   sim::RunOptions run;
   bool no_prefix_cache = false;
+  bool newest_first = false;
   double itl_target_ms = 0;
   std::string cost;
   // What is compared and measured.

@@ -110,6 +110,15 @@ TEST_F(SimTest, ATraceIsReplayed) {
   EXPECT_EQ(cold["continuous"]["prefix_hit_share"], 0);
 }
 
+TEST_F(SimTest, ATightPoolWastesLessThanWhereTheNewestGiveWay) {
+  const auto recomputed = [&](const std::string& more) {
+    const Output got =
+        sim("--users 40 --each 20 --slots 32 --blocks 500 --policy continuous --json " + more);
+    return Json::parse(got.out)["continuous"]["recompute_share"].get<double>();
+  };
+  EXPECT_LT(recomputed(""), recomputed("--newest-first") / 2);
+}
+
 TEST_F(SimTest, UsersWaitForTheirAnswers) {
   const Json json = Json::parse(
       sim("--users 5 --each 30 --shape 20:50 --policy continuous,static --slots 5 --json").out);
