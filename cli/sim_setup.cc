@@ -148,7 +148,7 @@ Result<SimSetup> sim_setup(SimFlags& flags) {
   }
   if (flags.newest_first) {
     flags.run.victims = sched::VictimRule::kNewest;
-    flags.run.forecast_demand = false;
+    flags.run.foresight = false;
   }
   flags.run.prefix_caching = !flags.no_prefix_cache;
   flags.run.itl_target = milliseconds(flags.itl_target_ms);

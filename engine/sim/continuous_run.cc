@@ -15,7 +15,9 @@ constexpr std::int64_t kEmptyTurnsMax = 100'000;
 sched::SchedulerOptions scheduler_options(const RunOptions& options) {
   return {.context_max = options.context_max,
           .sequences_max = options.sequences_max,
-          .step_tokens_max = options.step_tokens_max};
+          .step_tokens_max = options.step_tokens_max,
+          .victims = options.victims,
+          .foresight = options.foresight};
 }
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/result.h"
+#include "engine/sched/schedule_step.h"
 #include "engine/sim/cost_model.h"
 #include "engine/sim/policy.h"
 #include "engine/sim/trace.h"
@@ -23,6 +24,8 @@ struct RunOptions {
   Duration itl_target{};  ///< of the step budget; 0: 1.75 steps that only decode
   std::int32_t requests_queued_max = 1024;
   std::int64_t prompt_tokens_queued_max = 1 << 20;
+  sched::VictimRule victims = sched::VictimRule::kLeastComputed;
+  bool foresight = true;         ///< as in sched::SchedulerOptions
   std::uint64_t seed = 0;        ///< of the tokens
   bool keep_steps = false;       ///< fill Trace::steps
   bool check_integrity = false;  ///< after every step; O(blocks)

@@ -41,7 +41,7 @@ Report served(const Workload& workload, const RunOptions& options) {
 /// Newest first and starting whatever fits now is what other engines do.
 RunOptions newest_first(RunOptions options) {
   options.victims = sched::VictimRule::kNewest;
-  options.forecast_demand = false;
+  options.foresight = false;
   return options;
 }
 
