@@ -86,6 +86,7 @@ Result<std::shared_ptr<gateway::EnginePort>> start_engine(const EngineConfig& co
   board.report("starting the engine");
   engine->thread =
       std::make_unique<exec::EngineThread>(std::move(forward), std::move(options), clock);
+  engine->thread->warm_up();
   engine->thread->start();
   return std::shared_ptr<gateway::EnginePort>(engine, engine->thread.get());
 }

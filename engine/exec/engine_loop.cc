@@ -72,6 +72,37 @@ EngineLoop::EngineLoop(std::unique_ptr<Forward> forward, EngineOptions options, 
   report();
 }
 
+void EngineLoop::warm_up() {
+  CHECK(steps_ == 0 && scheduler_.empty(), "before the first turn");
+  constexpr std::int64_t kPrompt = 16;
+  const auto prompt = static_cast<std::int32_t>(
+      std::min({kPrompt, std::int64_t{options_.step_tokens_max}, longest_sequence(options_) - 1}));
+  if (prompt < 1) return;
+  cache::KvCacheOptions scratch = kv_.options();
+  scratch.block_count = cache::blocks_for(scratch, prompt + 1, prompt);
+  // The first round pays for pages and caches: only the second tells what steps cost.
+  for (const bool tells : {false, true}) {
+    cache::KvCache kv(scratch);
+    sched::Scheduler scheduler(scheduler_options(options_), kv);
+    sched::GenerateSpec spec;
+    for (std::int32_t i = 0; i < prompt; ++i) {
+      spec.prompt.push_back(i % forward_->vocabulary_size());
+    }
+    spec.max_tokens = 2;
+    spec.ignore_eos = true;
+    scheduler.add(std::move(spec), nullptr);
+    while (!scheduler.empty()) {
+      LapTimer timer(clock_);
+      const sched::StepPlan& plan = scheduler.schedule(timer.last(), options_.step_tokens_max);
+      const LogitRows rows = run(builder_.build(plan));
+      sampler_.sample(plan, rows, *forward_, sampled_);
+      scheduler.commit(sampled_);
+      if (tells) budget_.observe(plan.shape, timer.lap());
+    }
+  }
+  report();
+}
+
 bool EngineLoop::turn(Duration patience) {
   gateway::Inbox::Delivery delivery =
       inbox_.receive(scheduler_.empty() ? patience : Duration::zero());

@@ -48,6 +48,10 @@ class EngineLoop {
   EngineLoop(std::unique_ptr<Forward> forward, EngineOptions options, const Clock& clock,
              gateway::Inbox& inbox);
 
+  /// Before the first turn: a small prefill and a decode on a scratch sequence, twice, so that what
+  /// a first step touches has been touched and the step budget has a first idea of this machine.
+  /// Leaves nothing in counters, cache and pool.
+  void warm_up();
   /// Does one turn; waits up to `patience` for input when there is nothing to compute. False when
   /// the inbox is closed: every request has been ended with kAbort.
   bool turn(Duration patience);

@@ -38,6 +38,11 @@ EngineThread::EngineThread(std::unique_ptr<Forward> forward, EngineOptions optio
 
 EngineThread::~EngineThread() { stop(); }
 
+void EngineThread::warm_up() {
+  CHECK(!body_->thread.joinable() && !body_->stopped, "before start");
+  body_->loop.warm_up();
+}
+
 void EngineThread::start() {
   CHECK(!body_->thread.joinable() && !body_->stopped, "started once");
   body_->thread = std::thread([body = body_.get()] {

@@ -37,6 +37,9 @@ class EngineThread final : public gateway::EnginePort {
   EngineThread(std::unique_ptr<Forward> forward, EngineOptions options, const Clock& clock);
   ~EngineThread() override;  ///< stop()
 
+  /// Runs a few small steps on the calling thread, so that the first request finds a warm engine
+  /// (EngineLoop::warm_up). Before start, or not at all.
+  void warm_up();
   void start();
   /// Ends every open request with FinishReason::kAbort and joins the thread.
   void stop();
