@@ -11,6 +11,8 @@ namespace kantha::cache {
 struct KvGroup {
   /// A token attends to the last `window` positions, its own included; 0 = to all of them.
   std::int32_t window = 0;
+
+  bool operator==(const KvGroup&) const = default;
 };
 
 /// More kinds of attention in one model than any known one has; bounds arrays on the stack.

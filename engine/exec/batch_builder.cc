@@ -12,6 +12,9 @@ Batch BatchBuilder::build(const sched::StepPlan& plan) {
   logit_rows_.clear();
   row_starts_.assign(1, 0);
   for (const sched::Grant& grant : plan.grants) add(grant);
+  for (std::int32_t group = 0; group < groups_; ++group) {
+    for (const sched::Grant& grant : plan.grants) add_slots(grant, group);
+  }
   fill_tables(plan);
   return {.token_ids = token_ids_,
           .positions = positions_,
@@ -19,24 +22,32 @@ Batch BatchBuilder::build(const sched::StepPlan& plan) {
           .row_starts = row_starts_,
           .block_tables = block_tables_,
           .block_table_stride = stride_,
-          .logit_rows = logit_rows_};
+          .logit_rows = logit_rows_,
+          .group_count = groups_};
 }
 
 void BatchBuilder::add(const sched::Grant& grant) {
   const sched::Sequence& sequence = *grant.sequence;
   const std::int32_t end = sequence.computed + grant.tokens;
   CHECK(grant.tokens > 0 && end <= sequence.wanted(), "a grant stays within what is known");
-  std::int32_t slot = 0;
   for (std::int32_t position = sequence.computed; position < end; ++position) {
-    const bool new_block = position == sequence.computed || position % block_size_ == 0;
-    slot = new_block ? sequence.blocks.slot(0, position) : slot + 1;
     token_ids_.push_back(sequence.tokens[static_cast<std::size_t>(position)]);
     positions_.push_back(position);
-    slots_.push_back(slot);
   }
   const auto rows = static_cast<std::int32_t>(token_ids_.size());
   if (grant.samples()) logit_rows_.push_back(rows - 1);
   row_starts_.push_back(rows);
+}
+
+void BatchBuilder::add_slots(const sched::Grant& grant, std::int32_t group) {
+  const sched::Sequence& sequence = *grant.sequence;
+  const std::int32_t end = sequence.computed + grant.tokens;
+  std::int32_t slot = 0;
+  for (std::int32_t position = sequence.computed; position < end; ++position) {
+    const bool new_block = position == sequence.computed || position % block_size_ == 0;
+    slot = new_block ? sequence.blocks.slot(group, position) : slot + 1;
+    slots_.push_back(slot);
+  }
 }
 
 void BatchBuilder::fill_tables(const sched::StepPlan& plan) {
@@ -44,12 +55,15 @@ void BatchBuilder::fill_tables(const sched::StepPlan& plan) {
   for (const sched::Grant& grant : plan.grants) {
     stride_ = std::max(stride_, grant.sequence->blocks.rows());
   }
-  block_tables_.resize(plan.grants.size() * static_cast<std::size_t>(stride_));
+  block_tables_.resize(static_cast<std::size_t>(groups_) * plan.grants.size() *
+                       static_cast<std::size_t>(stride_));
   BlockId* row = block_tables_.data();
-  for (const sched::Grant& grant : plan.grants) {
-    const cache::SequenceBlocks& blocks = grant.sequence->blocks;
-    for (std::int32_t i = 0; i < blocks.rows(); ++i) row[i] = blocks.block(0, i);
-    row += stride_;
+  for (std::int32_t group = 0; group < groups_; ++group) {
+    for (const sched::Grant& grant : plan.grants) {
+      const cache::SequenceBlocks& blocks = grant.sequence->blocks;
+      for (std::int32_t i = 0; i < blocks.rows(); ++i) row[i] = blocks.block(group, i);
+      row += stride_;
+    }
   }
 }
 

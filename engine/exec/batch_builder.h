@@ -13,7 +13,8 @@ namespace kantha::exec {
 /// largest step has been seen. The engine thread owns it.
 class BatchBuilder {
  public:
-  explicit BatchBuilder(std::int32_t block_size) : block_size_(block_size) {}
+  explicit BatchBuilder(std::int32_t block_size, std::int32_t groups = 1)
+      : block_size_(block_size), groups_(groups) {}
 
   /// The plan's grants in order, one sequence each; CHECKs that there are some. The batch is valid
   /// until the next call. logit_rows has the last row of each grant that samples.
@@ -21,9 +22,11 @@ class BatchBuilder {
 
  private:
   void add(const sched::Grant& grant);
+  void add_slots(const sched::Grant& grant, std::int32_t group);
   void fill_tables(const sched::StepPlan& plan);
 
   std::int32_t block_size_;
+  std::int32_t groups_;
   std::vector<TokenId> token_ids_;
   std::vector<std::int32_t> positions_;
   std::vector<std::int32_t> slots_;

@@ -17,6 +17,7 @@ sched::SchedulerOptions scheduler_options(const EngineOptions& options) {
 cache::KvCacheOptions cache_options(const EngineOptions& options) {
   return {.block_count = options.kv.block_count,
           .block_size = options.kv.block_size,
+          .groups = options.kv_groups,
           .prefix_caching = options.prefix_caching};
 }
 
@@ -53,7 +54,7 @@ EngineLoop::EngineLoop(std::unique_ptr<Forward> forward, EngineOptions options, 
       forward_(std::move(forward)),
       kv_(cache_options(options_)),
       scheduler_(scheduler_options(options_), kv_),
-      builder_(options_.kv.block_size),
+      builder_(options_.kv.block_size, kv_.group_count()),
       budget_(options_.step_tokens_max, options_.itl_target),
       // Left as it is: pages that no step writes are never touched.
       logits_(std::make_unique_for_overwrite<float[]>(
@@ -63,6 +64,7 @@ EngineLoop::EngineLoop(std::unique_ptr<Forward> forward, EngineOptions options, 
           static_cast<std::size_t>(options_.sequences_max) *
           logit_blocks(static_cast<std::size_t>(forward_->vocabulary_size())))),
       sampler_(forward_->threads()) {
+  CHECK(std::ranges::equal(options_.kv_groups, forward_->groups()), "the forward's groups");
   CHECK(options_.step_tokens_max <= forward_->rows_max(), "a step's rows fit the forward");
   CHECK(options_.sequences_max <= forward_->logit_rows_max(), "a step's logits fit the forward");
   CHECK(options_.requests_queued_max >= 1 && options_.prompt_tokens_queued_max >= 0);

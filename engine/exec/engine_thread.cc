@@ -12,18 +12,19 @@ namespace {
 /// Longest sleep of an idle engine; work and stop wake it earlier.
 constexpr Duration kIdleWait = std::chrono::seconds(1);
 
-EngineOptions checked(EngineOptions options) {
+EngineOptions checked(EngineOptions options, const Forward& forward) {
   CHECK(options.kv.block_count >= 1 && options.kv.block_size >= 1, "a pool has blocks");
+  options.kv_groups.assign(forward.groups().begin(), forward.groups().end());
   return options;
 }
 
 }  // namespace
 
 struct EngineThread::Body {
-  Body(std::unique_ptr<Forward> forward, EngineOptions options, const Clock& clock)
+  Body(std::unique_ptr<Forward> forward, const EngineOptions& options, const Clock& clock)
       : clock(clock),
-        inbox(limits_of(checked(options), forward->vocabulary_size())),
-        loop(std::move(forward), std::move(options), clock, inbox) {}
+        inbox(limits_of(options, forward->vocabulary_size())),
+        loop(std::move(forward), options, clock, inbox) {}
 
   const Clock& clock;
   gateway::Inbox inbox;
@@ -33,8 +34,10 @@ struct EngineThread::Body {
 };
 
 EngineThread::EngineThread(std::unique_ptr<Forward> forward, EngineOptions options,
-                           const Clock& clock)
-    : body_(std::make_unique<Body>(std::move(forward), std::move(options), clock)) {}
+                           const Clock& clock) {
+  options = checked(std::move(options), *forward);
+  body_ = std::make_unique<Body>(std::move(forward), options, clock);
+}
 
 EngineThread::~EngineThread() { stop(); }
 

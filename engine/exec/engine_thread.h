@@ -19,6 +19,8 @@ struct EngineOptions {
   std::int32_t step_tokens_max = 256;  ///< token budget of one step; ≤ the Forward's rows_max
   bool prefix_caching = true;
   bool foresight = true;  ///< start only what is expected to end without preempting
+  /// Of the model's layers; an EngineThread takes them from its Forward.
+  std::vector<cache::KvGroup> kv_groups = {cache::KvGroup{}};
   std::int32_t requests_queued_max = 1024;
   std::int64_t prompt_tokens_queued_max = 0;  ///< 0: from ttft_target and the rate
   /// Longest pause between two tokens of a stream that a step may cause; zero: 1.75 times a step

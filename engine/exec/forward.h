@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/ids.h"
+#include "engine/cache/kv_options.h"
 
 /// One forward pass over a mixed batch: the seam between scheduling and a device.
 namespace kantha::exec {
@@ -12,18 +13,37 @@ namespace kantha::exec {
 /// One step's work as flat arrays. B sequences contribute T rows (tokens to compute) in order; row
 /// r of sequence b attends to that sequence's keys at positions 0 … positions[r]. Prefill chunks,
 /// decodes and re-computation are all the same thing here.
+///
+/// Layers that attend alike are a group (Forward::groups); each has its own places for keys and
+/// values. In a group with a window, row r attends to the last `window` positions up to its own.
 struct Batch {
   std::span<const TokenId> token_ids;       ///< [T]
   std::span<const std::int32_t> positions;  ///< [T] position of each row in its sequence
-  /// [T] where the row's key and value go: block id * block_size + offset in the block.
+  /// [groups, T] where the row's key and value go: block id * block_size + offset in the block.
   std::span<const std::int32_t> slots;
   std::span<const std::int32_t>
       row_starts;  ///< [B + 1] rows of sequence b: [row_starts[b], row_starts[b+1])
-  /// [B, P] row-major block ids, P = block_table_stride; entries past the context are undefined.
+  /// [groups, B, P] row-major block ids, P = block_table_stride; entries past the context are
+  /// undefined, and so are those that no row of the sequence attends to in a group with a window.
   std::span<const BlockId> block_tables;
   std::int32_t block_table_stride = 0;
   std::span<const std::int32_t> logit_rows;  ///< [S] rows whose logits are wanted, rising
+  std::int32_t group_count = 1;
+
+  /// slots [T] of a group.
+  std::span<const std::int32_t> slots_of(std::int32_t group) const {
+    return slots.subspan(static_cast<std::size_t>(group) * token_ids.size(), token_ids.size());
+  }
+  /// Block ids [P] of a sequence in a group.
+  std::span<const BlockId> table(std::int32_t group, std::size_t sequence) const {
+    const auto stride = static_cast<std::size_t>(block_table_stride);
+    const std::size_t row = static_cast<std::size_t>(group) * (row_starts.size() - 1) + sequence;
+    return block_tables.subspan(row * stride, stride);
+  }
 };
+
+/// The groups of a model whose layers all attend to everything.
+inline constexpr cache::KvGroup kFullAttention[1] = {};
 
 /// Shape of the paged KV storage that a Forward owns.
 struct KvShape {
@@ -48,6 +68,8 @@ class Forward {
                                std::span<float> maxima);
   /// Copies the content of one KV block to another (copy-on-write).
   virtual void copy_block(BlockId from, BlockId to) = 0;
+  /// Of the model's layers, in the order of a Batch's slots and tables; constant.
+  virtual std::span<const cache::KvGroup> groups() const { return kFullAttention; }
   virtual std::int32_t vocabulary_size() const = 0;
   /// Largest T and S that `run` takes.
   virtual std::int32_t rows_max() const = 0;

@@ -20,7 +20,17 @@ struct LlamaConfig {
   float rope_base = 10000.0F;
   std::int32_t rope_dims = 0;  ///< rotated dimensions per head, ≤ head_size
   float norm_epsilon = 1e-5F;
+  /// A token attends to the last so many positions, its own included, in layers with a window; 0 =
+  /// no layer has one.
+  std::int32_t sliding_window = 0;
+  /// [layers] 1 = the layer has the window; empty = every layer has it.
+  std::vector<std::uint8_t> windowed = {};
 
+  /// Of one layer; 0 = it attends to everything.
+  std::int32_t window(std::int32_t layer) const {
+    const bool has = windowed.empty() || windowed[static_cast<std::size_t>(layer)] != 0;
+    return has ? sliding_window : 0;
+  }
   std::int64_t kv_width() const { return std::int64_t{kv_heads} * head_size; }
 };
 

@@ -45,6 +45,34 @@ TEST_F(BatchBuilderTest, LaysGrantsOutRowByRow) {
   EXPECT_EQ(list(batch.block_tables.first(5)), (std::vector<BlockId>{0, 1, 2, 3, 4}));
 }
 
+TEST_F(BatchBuilderTest, LaysOutEveryGroupAfterTheOther) {
+  cache::KvCache kv({.block_count = 16, .block_size = 4, .groups = {{}, {.window = 3}}});
+  sched::Sequence first(sched::GenerateSpec{}, nullptr, kv);
+  sched::Sequence second(sched::GenerateSpec{}, nullptr, kv);
+  first.tokens = {10, 11, 12, 13, 14, 15, 16, 17, 18};
+  second.tokens = {20, 21};
+  std::vector<cache::BlockCopy> copies;
+  ASSERT_TRUE(first.blocks.prepare_write(0, 8, copies));  // blocks 0 1, then 2 3
+  first.computed = 8;
+  first.blocks.publish(computed_tokens(first), 0);  // gives 2 back
+  ASSERT_TRUE(first.blocks.prepare_write(8, 9, copies));
+  ASSERT_TRUE(second.blocks.prepare_write(0, 2, copies));
+  sched::StepPlan plan;
+  plan.grants = {{&first, 1}, {&second, 2}};
+  BatchBuilder builder(4, 2);
+  const Batch batch = builder.build(plan);
+  EXPECT_EQ(batch.group_count, 2);
+  for (std::int32_t group = 0; group < 2; ++group) {
+    const BlockId last = first.blocks.block(group, 2);
+    const BlockId other = second.blocks.block(group, 0);
+    EXPECT_EQ(list(batch.slots_of(group)),
+              (std::vector<std::int32_t>{last * 4, other * 4, other * 4 + 1}));
+    EXPECT_EQ(list(batch.table(group, 0)),
+              (std::vector<BlockId>{group == 0 ? 0 : -1, first.blocks.block(group, 1), last}));
+    EXPECT_EQ(batch.table(group, 1)[0], other);
+  }
+}
+
 TEST_F(BatchBuilderTest, ReusesItsBuffers) {
   sched::Sequence& sequence = add({10, 11, 12, 13, 14, 15, 16}, 0);
   sched::StepPlan plan;

@@ -35,6 +35,7 @@ class LoopBench {
       : inbox_(limits_of(options, kVocabulary)),
         loop_(std::make_unique<fake::FakeForward>(
                   fake::FakeForwardOptions{.kv = options.kv,
+                                           .groups = options.kv_groups,
                                            .vocabulary = kVocabulary,
                                            .rows_max = options.step_tokens_max,
                                            .logit_rows_max = options.sequences_max,
