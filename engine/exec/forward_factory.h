@@ -31,7 +31,8 @@ Result<std::unique_ptr<Forward>> make_forward_ref(const model::LlamaModel& model
 Result<std::unique_ptr<Forward>> make_forward_cpu(const model::LlamaModel& model,
                                                   const ForwardOptions& options);
 
-/// Bytes that one KV block takes in each, for sizing the pool from a memory budget.
+/// Bytes that one KV block takes in each (block_size tokens of one group of layers, kv_layout.h),
+/// for sizing the pool from a memory budget.
 std::int64_t kv_block_bytes_ref(const model::LlamaConfig& config, std::int32_t block_size);
 std::int64_t kv_block_bytes_cpu(const model::LlamaConfig& config, std::int32_t block_size);
 

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "engine/exec/check_batch.h"
 #include "engine/exec/forward_factory.h"
+#include "engine/exec/kv_layout.h"
 #include "engine/ops/ref/attention.h"
 #include "engine/ops/ref/embedding.h"
 #include "engine/ops/ref/matmul.h"
@@ -68,15 +69,16 @@ struct Activations {
   std::vector<float> weight_row;  ///< [widest input], scratch of matmul
 };
 
-/// f32 keys and values of all layers: [layers, 2, blocks, block_size, kv_width].
+/// f32 keys and values: [layers of a block, 2, blocks, block_size, kv_width].
 class KvStore {
  public:
-  KvStore(const LlamaConfig& config, const KvShape& shape)
+  KvStore(const LlamaConfig& config, const KvShape& shape, std::int32_t layers)
       : shape_(shape),
         config_(config),
         block_floats_(to_size(shape.block_size * config.kv_width())),
         plane_floats_(block_floats_ * to_size(shape.block_count)),
-        floats_(plane_floats_ * 2 * to_size(config.layers)) {}
+        floats_(plane_floats_ * 2 * to_size(layers)),
+        layers_(to_size(layers)) {}
 
   /// One row's key and value [kv_width] into a slot of a layer.
   void put(std::size_t layer, std::int32_t slot, std::span<const float> key,
@@ -92,7 +94,7 @@ class KvStore {
   }
 
   void copy_block(BlockId from, BlockId to) {
-    for (std::size_t p = 0; p < 2 * to_size(config_.layers); ++p) {
+    for (std::size_t p = 0; p < 2 * layers_; ++p) {
       const auto source = plane(p).subspan(to_size(from) * block_floats_, block_floats_);
       std::ranges::copy(source, plane(p).subspan(to_size(to) * block_floats_).begin());
     }
@@ -108,6 +110,7 @@ class KvStore {
   std::size_t block_floats_;
   std::size_t plane_floats_;
   std::vector<float> floats_;
+  std::size_t layers_;
 };
 
 /// The norms of one layer as aligned f32.
@@ -123,7 +126,8 @@ class ForwardRef : public Forward {
         options_(options),
         rope_{model.config.head_size, model.config.rope_dims, model.config.rope_base},
         room_(model.config, options),
-        kv_(model.config, options.kv),
+        layout_(model.config),
+        kv_(model.config, options.kv, layout_.layers_per_block),
         output_norm_(f32_vector(model.output_norm)) {
     for (const LlamaLayer& layer : model.layers) {
       norms_.push_back({f32_vector(layer.attention_norm), f32_vector(layer.ffn_norm)});
@@ -131,8 +135,9 @@ class ForwardRef : public Forward {
   }
 
   void run(const Batch& batch, std::span<float> logits) override {
-    check_batch(batch, {options_.kv, options_.rows_max, options_.logit_rows_max, vocabulary_size()},
-                logits.size());
+    const BatchLimits limits{options_.kv, options_.rows_max, options_.logit_rows_max,
+                             vocabulary_size(), layout_.groups};
+    check_batch(batch, limits, logits.size());
     const std::size_t rows = batch.token_ids.size();
     const auto hidden = std::span(room_.hidden).first(rows * to_size(model_.config.width));
     ref::embed(model_.embedding, batch.token_ids, hidden);
@@ -149,6 +154,7 @@ class ForwardRef : public Forward {
     kv_.copy_block(from, to);
   }
 
+  std::span<const cache::KvGroup> groups() const override { return layout_.groups; }
   std::int32_t vocabulary_size() const override { return model_.config.vocabulary; }
   std::int32_t rows_max() const override { return options_.rows_max; }
   std::int32_t logit_rows_max() const override { return options_.logit_rows_max; }
@@ -172,8 +178,10 @@ class ForwardRef : public Forward {
     ref::matmul(layer.v, normed, v, room_.weight_row);
     ref::rope(q, batch.positions, rope_);
     ref::rope(k, batch.positions, rope_);
+    const LayerPlace place = layout_.layers[index];
+    const auto slots = batch.slots_of(place.group);
     for (std::size_t row = 0; row < rows; ++row) {
-      kv_.put(index, batch.slots[row], k.subspan(row * kv_width, kv_width),
+      kv_.put(to_size(place.index), slots[row], k.subspan(row * kv_width, kv_width),
               v.subspan(row * kv_width, kv_width));
     }
     const auto attended = std::span(room_.attended).first(q.size());
@@ -186,13 +194,16 @@ class ForwardRef : public Forward {
   void attend(const Batch& batch, std::size_t index, std::span<const float> q,
               std::span<float> attended) {
     const std::size_t q_width = q.size() / std::max<std::size_t>(1, batch.token_ids.size());
-    const auto stride = to_size(batch.block_table_stride);
+    const LayerPlace place = layout_.layers[index];
+    const std::int32_t window = layout_.groups[to_size(place.group)].window;
+    const ref::PagedKv kv = kv_.layer(to_size(place.index));
     for (std::size_t b = 0; b + 1 < batch.row_starts.size(); ++b) {
-      const auto table = batch.block_tables.subspan(b * stride, stride);
+      const auto table = batch.table(place.group, b);
       for (auto row = to_size(batch.row_starts[b]); row < to_size(batch.row_starts[b + 1]); ++row) {
-        ref::attention_row(q.subspan(row * q_width, q_width), kv_.layer(index), table,
-                           batch.positions[row], room_.scores,
-                           attended.subspan(row * q_width, q_width));
+        const std::int32_t position = batch.positions[row];
+        const std::int32_t first = window == 0 ? 0 : std::max(0, position - window + 1);
+        ref::attention_row(q.subspan(row * q_width, q_width), kv, table, first, position,
+                           room_.scores, attended.subspan(row * q_width, q_width));
       }
     }
   }
@@ -233,6 +244,7 @@ class ForwardRef : public Forward {
   ForwardOptions options_;
   ref::RopeShape rope_;
   Activations room_;
+  KvLayout layout_;
   KvStore kv_;
   std::vector<LayerNorms> norms_;
   std::vector<float> output_norm_;
@@ -278,7 +290,7 @@ Result<std::unique_ptr<Forward>> make_forward_ref(const LlamaModel& model,
 }
 
 std::int64_t kv_block_bytes_ref(const LlamaConfig& config, std::int32_t block_size) {
-  return std::int64_t{2} * config.layers * block_size * config.kv_width() *
+  return std::int64_t{2} * KvLayout(config).layers_per_block * block_size * config.kv_width() *
          static_cast<std::int64_t>(sizeof(float));
 }
 

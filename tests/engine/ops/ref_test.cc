@@ -292,8 +292,8 @@ TEST(RefAttention, PagedEqualsDenseAtAnyPlacement) {
     const Paged paged = lay_out(keys, values, kKvHeads * kSize, c.table, block_size, 8);
     std::vector<float> scores(kCount);
     std::vector<float> out(q.size());
-    attention_row(q, {paged.keys, paged.values, c.block_size, kKvHeads, kSize}, c.table, kCount - 1,
-                  scores, out);
+    attention_row(q, {paged.keys, paged.values, c.block_size, kKvHeads, kSize}, c.table, 0,
+                  kCount - 1, scores, out);
     for (std::size_t i = 0; i < out.size(); ++i) ASSERT_NEAR(out[i], dense[i], 1e-6);
     if (first.empty()) first = out;
     EXPECT_EQ(out, first) << "the same bits at block size " << c.block_size;
@@ -309,11 +309,33 @@ TEST(RefAttention, DoesNotLookAhead) {
   std::vector<float> out(8);
   // Positions past 3 are NaN in the block.
   const Paged paged = lay_out(keys, values, 8, table, 8, 1);
-  attention_row(q, {paged.keys, paged.values, 8, 1, 8}, table, 3, scores, out);
+  attention_row(q, {paged.keys, paged.values, 8, 1, 8}, table, 0, 3, scores, out);
   for (const float x : out) EXPECT_TRUE(std::isfinite(x));
-  attention_row(q, {paged.keys, paged.values, 8, 1, 8}, table, 0, scores, out);
+  attention_row(q, {paged.keys, paged.values, 8, 1, 8}, table, 0, 0, scores, out);
   EXPECT_EQ(out, std::vector<float>(values.begin(), values.begin() + 8))
       << "one position: its value";
+}
+
+TEST(RefAttention, DoesNotLookBackPastTheWindow) {
+  constexpr std::size_t kCount = 21;
+  const std::vector<float> q = random_floats(1, 8);
+  const std::vector<float> keys = random_floats(2, kCount * 8);
+  const std::vector<float> values = random_floats(3, kCount * 8);
+  // Blocks of 4; those before the window are not there.
+  const std::vector<BlockId> table = {-1, -1, -1, 4, 2, 3};
+  std::vector<float> scores(9);
+  for (const std::int32_t first : {12, 13, 15, 16, 20}) {
+    std::vector<float> out(8);
+    const std::vector<BlockId> all = {5, 6, 7, 4, 2, 3};
+    const Paged paged = lay_out(keys, values, 8, all, 4, 8);
+    attention_row(q, {paged.keys, paged.values, 4, 1, 8}, table, first, kCount - 1, scores, out);
+    const auto seen = [&](const std::vector<float>& from) {
+      return std::vector<float>(from.begin() + first * 8, from.end());
+    };
+    const std::vector<double> dense = dense_attention(
+        q, seen(keys), seen(values), kCount - static_cast<std::size_t>(first), 1, 8);
+    for (std::size_t i = 0; i < out.size(); ++i) ASSERT_NEAR(out[i], dense[i], 1e-6);
+  }
 }
 
 }  // namespace
