@@ -41,6 +41,7 @@ class ForwardCpu final : public Forward {
   }
 
   void copy_block(BlockId from, BlockId to) override { kv_.copy_block(from, to); }
+  std::span<const cache::KvGroup> groups() const override { return kv_.layout().groups; }
   std::int32_t vocabulary_size() const override { return weights_.config.vocabulary; }
   std::int32_t rows_max() const override { return options_.rows_max; }
   std::int32_t logit_rows_max() const override { return options_.logit_rows_max; }
@@ -64,7 +65,7 @@ class ForwardCpu final : public Forward {
   void run_step(const Batch& batch, std::span<float> logits, std::span<float> maxima) {
     const model::LlamaConfig& config = weights_.config;
     const BatchLimits limits{options_.kv, options_.rows_max, options_.logit_rows_max,
-                             config.vocabulary};
+                             config.vocabulary, kv_.layout().groups};
     check_batch(batch, limits, logits.size());
     if (batch.token_ids.empty()) return;
     const std::int32_t rows_per_item = attention_rows_per_item(config);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "engine/exec/forward_cpu_step.h"
 
@@ -52,11 +53,16 @@ void CpuStep::rotate(float* values, std::int64_t row, std::int64_t first) const 
   kernels_.rotate_16(values, cosines, cosines + size + 16);
 }
 
+std::int32_t CpuStep::slot_of(std::int64_t index, std::int64_t row) const {
+  const LayerPlace place = c_.kv.layout().layers[static_cast<std::size_t>(index)];
+  return c_.batch.slots_of(place.group)[static_cast<std::size_t>(row)];
+}
+
 void CpuStep::write_key(std::int64_t index, std::int64_t row, std::int64_t first,
                         std::int64_t count, const float* values) {
   std::uint16_t halves[kGroupRows];
   kernels_.to_f16_16(values, halves);
-  const std::int32_t slot = c_.batch.slots[static_cast<std::size_t>(row)];
+  const std::int32_t slot = slot_of(index, row);
   const std::int64_t block = slot / c_.kv.block_size();
   const std::int64_t token = slot % c_.kv.block_size();
   for (std::int64_t i = 0; i < count; ++i) {
@@ -72,7 +78,7 @@ void CpuStep::write_value(std::int64_t index, std::int64_t row, std::int64_t fir
   kernels_.to_f16_16(values, halves);
   const std::int64_t size = config_.head_size;
   const std::int64_t padded = (size + 15) / 16 * 16;
-  const std::int32_t slot = c_.batch.slots[static_cast<std::size_t>(row)];
+  const std::int32_t slot = slot_of(index, row);
   const std::int64_t block = slot / c_.kv.block_size();
   const std::int64_t token = slot % c_.kv.block_size();
   for (std::int64_t i = 0; i < count;) {
@@ -96,6 +102,21 @@ void CpuStep::attend(std::int64_t index, const AttentionPlan& plan) {
   }
 }
 
+/// Sets which tokens of the piece that starts at `first` each query of the item sees.
+void CpuStep::set_visible(const AttentionPlan& plan, const AttentionItem& item, std::int64_t window,
+                          std::int64_t first) {
+  const std::int64_t group = config_.heads / config_.kv_heads;
+  for (std::int64_t i = 0; i < item.count * group; ++i) {
+    const std::int64_t row = plan.rows[static_cast<std::size_t>(item.first + i / group)];
+    const std::int64_t end = c_.batch.positions[static_cast<std::size_t>(row)] + 1;
+    const std::int64_t begin = window == 0 ? 0 : end - window;
+    own_.hidden[i] =
+        static_cast<std::int32_t>(std::clamp<std::int64_t>(begin - first, 0, kAttentionPiece));
+    own_.visible[i] =
+        static_cast<std::int32_t>(std::clamp<std::int64_t>(end - first, 0, kAttentionPiece));
+  }
+}
+
 void CpuStep::attend_item(std::int64_t index, const AttentionPlan& plan,
                           const AttentionItem& item) {
   const std::int64_t size = config_.head_size;
@@ -103,33 +124,34 @@ void CpuStep::attend_item(std::int64_t index, const AttentionPlan& plan,
   const std::int64_t group = config_.heads / config_.kv_heads;
   const std::int64_t q_width = config_.heads * size;
   const std::int64_t queries = item.count * group;
+  const std::int64_t window = config_.window(static_cast<std::int32_t>(index));
   const float scale = 1.0F / std::sqrt(static_cast<float>(size));
+  std::int64_t begin = std::numeric_limits<std::int64_t>::max();
   std::int64_t context = 0;
   for (std::int64_t i = 0; i < item.count; ++i) {
     const std::int64_t row = plan.rows[static_cast<std::size_t>(item.first + i)];
     kernels_.scale_row(scratch_.q + row * q_width + item.kv_head * group * size, scale,
                        group * size, own_.queries + i * group * size);
-    context =
-        std::max<std::int64_t>(context, c_.batch.positions[static_cast<std::size_t>(row)] + 1);
+    const std::int64_t end = c_.batch.positions[static_cast<std::size_t>(row)] + 1;
+    begin = std::min(begin, window == 0 ? 0 : std::max<std::int64_t>(0, end - window));
+    context = std::max(context, end);
   }
   ops::cpu::AttentionPiece piece{.queries = queries,
                                  .head_size = size,
                                  .q = own_.queries,
+                                 .hidden = own_.hidden,
                                  .visible = own_.visible,
                                  .scores = own_.scores,
                                  .max = own_.softmax,
                                  .sum = own_.softmax + queries,
                                  .scales = own_.softmax + 2 * queries,
                                  .out = own_.out};
-  for (std::int64_t first = 0; first < context; first += kAttentionPiece) {
-    for (std::int64_t i = 0; i < queries; ++i) {
-      const std::int64_t row = plan.rows[static_cast<std::size_t>(item.first + i / group)];
-      const std::int64_t end = c_.batch.positions[static_cast<std::size_t>(row)] + 1;
-      own_.visible[i] =
-          static_cast<std::int32_t>(std::clamp<std::int64_t>(end - first, 0, kAttentionPiece));
-    }
-    piece.first = first == 0;
-    set_tiles(index, item, first, std::min(kAttentionPiece, context - first), piece);
+  const std::int64_t first_piece = begin / kAttentionPiece * kAttentionPiece;
+  for (std::int64_t first = first_piece; first < context; first += kAttentionPiece) {
+    set_visible(plan, item, window, first);
+    piece.first = first == first_piece;
+    set_tiles(index, item, first, std::max<std::int64_t>(0, begin - first),
+              std::min(kAttentionPiece, context - first), piece);
     kernels_.attend_piece(piece);
   }
   for (std::int64_t i = 0; i < queries; ++i) {
@@ -139,17 +161,20 @@ void CpuStep::attend_item(std::int64_t index, const AttentionPlan& plan,
   }
 }
 
-/// Points the piece at `tokens` keys and values from `first_token` on: in place where blocks hold
-/// whole tiles, else gathered token by token.
+/// Points the piece at the keys and values from `first_token` on, of which [hidden, tokens) are
+/// looked at: in place where blocks hold whole tiles, else gathered token by token. Rows before
+/// those may have no block any more.
 void CpuStep::set_tiles(std::int64_t index, const AttentionItem& item, std::int64_t first_token,
-                        std::int64_t tokens, ops::cpu::AttentionPiece& piece) {
+                        std::int64_t hidden, std::int64_t tokens, ops::cpu::AttentionPiece& piece) {
   const std::int64_t size = config_.head_size;
   const std::int64_t padded = (size + 15) / 16 * 16;
   const std::int64_t block_size = c_.kv.block_size();
+  const LayerPlace place = c_.kv.layout().layers[static_cast<std::size_t>(index)];
   const BlockId* table =
-      c_.batch.block_tables.data() + std::int64_t{item.sequence} * c_.batch.block_table_stride;
+      c_.batch.table(place.group, static_cast<std::size_t>(item.sequence)).data();
+  piece.first_tile = hidden / kTileTokens;
   piece.tiles = (tokens + kTileTokens - 1) / kTileTokens;
-  for (std::int64_t i = 0; i < piece.tiles; ++i) {
+  for (std::int64_t i = piece.first_tile; i < piece.tiles; ++i) {
     const std::int64_t first = first_token + i * kTileTokens;
     if (c_.kv.has_tiles()) {
       const BlockId block = table[first / block_size];
@@ -160,7 +185,8 @@ void CpuStep::set_tiles(std::int64_t index, const AttentionItem& item, std::int6
     }
     std::uint16_t* k = own_.k_tiles + i * size * kTileTokens;
     std::uint16_t* v = own_.v_tiles + i * kTileTokens * padded;
-    for (std::int64_t t = 0; t < std::min(kTileTokens, tokens - i * kTileTokens); ++t) {
+    const std::int64_t begin = std::max<std::int64_t>(0, hidden - i * kTileTokens);
+    for (std::int64_t t = begin; t < std::min(kTileTokens, tokens - i * kTileTokens); ++t) {
       const BlockId block = table[(first + t) / block_size];
       const std::int64_t token = (first + t) % block_size;
       const std::uint16_t* from = c_.kv.k_page(index, block, item.kv_head);

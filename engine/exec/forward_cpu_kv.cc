@@ -14,7 +14,8 @@ std::int64_t page_elements(const model::LlamaConfig& config, std::int32_t block_
 }  // namespace
 
 std::int64_t CpuKvPages::block_bytes(const model::LlamaConfig& config, std::int32_t block_size) {
-  return page_elements(config, block_size) * 2 * config.layers * config.kv_heads;
+  return page_elements(config, block_size) * 2 * KvLayout(config).layers_per_block *
+         config.kv_heads;
 }
 
 Result<CpuKvPages> CpuKvPages::allocate(const model::LlamaConfig& config, const KvShape& shape) {
@@ -30,7 +31,7 @@ Result<CpuKvPages> CpuKvPages::allocate(const model::LlamaConfig& config, const 
   }
   CpuKvPages pages;
   pages.shape_ = shape;
-  pages.layers_ = config.layers;
+  pages.layout_ = KvLayout(config);
   pages.kv_heads_ = config.kv_heads;
   pages.head_size_ = config.head_size;
   pages.k_tokens_ = pages.has_tiles() ? 16 : shape.block_size;
@@ -45,8 +46,12 @@ void CpuKvPages::copy_block(BlockId from, BlockId to) {
   CHECK(from >= 0 && from < shape_.block_count && to >= 0 && to < shape_.block_count);
   if (from == to) return;
   const std::int64_t bytes = page_elements_ * kv_heads_ * 2;
-  for (std::int64_t layer = 0; layer < layers_; ++layer) {
-    std::memcpy(k_page(layer, to, 0), k_page(layer, from, 0), static_cast<std::size_t>(bytes));
+  std::uint16_t* pages = pages_.as<std::uint16_t>();
+  for (std::int64_t index = 0; index < layout_.layers_per_block; ++index) {
+    const std::int64_t first = index * shape_.block_count;
+    std::memcpy(pages + (first + to) * kv_heads_ * page_elements_,
+                pages + (first + from) * kv_heads_ * page_elements_,
+                static_cast<std::size_t>(bytes));
   }
 }
 

@@ -52,6 +52,7 @@ void cut_thread(Cutter& cutter, const model::LlamaConfig& c, ThreadScratch& to) 
   cutter.take(to.scores, queries * kAttentionPiece);
   cutter.take(to.softmax, 4 * queries);
   cutter.take(to.out, queries * padded);
+  cutter.take(to.hidden, queries);
   cutter.take(to.visible, queries);
   cutter.take(to.k_tiles, kPieceTiles * c.head_size * kTileTokens);
   cutter.take(to.v_tiles, kPieceTiles * kTileTokens * padded);

@@ -53,6 +53,7 @@ struct ThreadScratch {
   float* scores = nullptr;           ///< [Q, kAttentionPiece]
   float* softmax = nullptr;          ///< [4, Q]: max, sum, two scales
   float* out = nullptr;              ///< [Q, padded head_size]
+  std::int32_t* hidden = nullptr;    ///< [Q]
   std::int32_t* visible = nullptr;   ///< [Q]
   std::uint16_t* k_tiles = nullptr;  ///< [kPieceTiles, head_size, 16], for odd block sizes
   std::uint16_t* v_tiles = nullptr;  ///< [kPieceTiles, 16, padded head_size]

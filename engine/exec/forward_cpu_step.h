@@ -56,6 +56,7 @@ class CpuStep {
 
   // Queries, keys, values and attention (forward_cpu_attention.cc).
   void query_key_value(const CpuLayer& layer, std::int64_t index, const Activations& in);
+  std::int32_t slot_of(std::int64_t index, std::int64_t row) const;
   void write_key(std::int64_t index, std::int64_t row, std::int64_t first, std::int64_t count,
                  const float* values);
   void write_value(std::int64_t index, std::int64_t row, std::int64_t first, std::int64_t count,
@@ -63,8 +64,10 @@ class CpuStep {
   void rotate(float* values, std::int64_t row, std::int64_t first) const;
   void attend(std::int64_t index, const AttentionPlan& plan);
   void attend_item(std::int64_t index, const AttentionPlan& plan, const AttentionItem& item);
+  void set_visible(const AttentionPlan& plan, const AttentionItem& item, std::int64_t window,
+                   std::int64_t first);
   void set_tiles(std::int64_t index, const AttentionItem& item, std::int64_t first_token,
-                 std::int64_t tokens, ops::cpu::AttentionPiece& piece);
+                 std::int64_t hidden, std::int64_t tokens, ops::cpu::AttentionPiece& piece);
 
   /// Calls visit(unit, first, last) for this thread's share of units × runs of panels of `rows`
   /// tokens.

@@ -49,10 +49,13 @@ using GemmTile = void (*)(const std::byte* group, std::int64_t cols, const Panel
 struct AttentionPiece {
   std::int64_t queries = 0;
   std::int64_t head_size = 0;
-  std::int64_t tiles = 0;                    ///< 1 … kPieceTiles
-  bool first = false;                        ///< the state is not yet set
-  const float* q = nullptr;                  ///< [queries, head_size], already scaled
-  const std::int32_t* visible = nullptr;     ///< [queries] tokens of this piece that count
+  std::int64_t tiles = 0;       ///< 1 … kPieceTiles
+  std::int64_t first_tile = 0;  ///< those before are not read
+  bool first = false;           ///< the state is not yet set
+  const float* q = nullptr;     ///< [queries, head_size], already scaled
+  /// [queries] tokens [hidden, visible) of this piece count; visible ≤ hidden: none.
+  const std::int32_t* hidden = nullptr;
+  const std::int32_t* visible = nullptr;
   const std::uint16_t* k[kPieceTiles] = {};  ///< each [head_size, 16 tokens] f16
   const std::uint16_t* v[kPieceTiles] = {};  ///< each [16 tokens, padded head_size] f16
   float* scores = nullptr;                   ///< scratch [queries, kAttentionPiece]
@@ -87,7 +90,8 @@ struct KernelTable {
   void (*rotate_16)(float* x, const float* cosines, const float* sines);
   /// to [16] = f16(x [16]), rounded to even, clamped to the finite range.
   void (*to_f16_16)(const float* x, std::uint16_t* to);
-  /// Adds one piece to the running softmax of its queries.
+  /// Adds one piece to the running softmax of its queries. Keys are read from first_tile on, values
+  /// only from the least hidden to the largest visible of some queries: those must be finite.
   void (*attend_piece)(const AttentionPiece& piece);
   /// to [n] = x [n] · scale.
   void (*scale_row)(const float* x, float scale, std::int64_t n, float* to);

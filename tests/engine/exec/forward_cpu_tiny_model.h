@@ -75,7 +75,7 @@ class TinyModel {
   Rows multiply(const ops::TensorView& matrix, const Rows& in) const;
   Rows normalise(const ops::TensorView& norm, const Rows& in) const;
   void rotate(Rows& rows) const;
-  Rows attend(const Rows& q, const Rows& k, const Rows& v) const;
+  Rows attend(const Rows& q, const Rows& k, const Rows& v, std::size_t window) const;
 
   std::deque<ops::cpu::RandomTensor> tensors_;
   model::LlamaModel model_;
@@ -127,16 +127,18 @@ inline void TinyModel::rotate(Rows& rows) const {
   }
 }
 
-inline TinyModel::Rows TinyModel::attend(const Rows& q, const Rows& k, const Rows& v) const {
+inline TinyModel::Rows TinyModel::attend(const Rows& q, const Rows& k, const Rows& v,
+                                         std::size_t window) const {
   const auto size = static_cast<std::size_t>(model_.config.head_size);
   const auto group = static_cast<std::size_t>(model_.config.heads / model_.config.kv_heads);
   Rows out(q.size(), std::vector<double>(q[0].size()));
   for (std::size_t t = 0; t < q.size(); ++t) {
     for (std::size_t h = 0; h < q[0].size() / size; ++h) {
       const std::size_t kv = h / group * size;
+      const std::size_t first = window == 0 || t < window ? 0 : t - window + 1;
       std::vector<double> weights(t + 1);
       double sum = 0;
-      for (std::size_t s = 0; s <= t; ++s) {
+      for (std::size_t s = first; s <= t; ++s) {
         double score = 0;
         for (std::size_t d = 0; d < size; ++d) score += q[t][h * size + d] * k[s][kv + d];
         sum += weights[s] = std::exp(score / std::sqrt(static_cast<double>(size)));
@@ -164,13 +166,16 @@ inline std::vector<double> TinyModel::dense_logits(const std::vector<TokenId>& t
       row.push_back(tensor(model_.embedding).at(token, i));
     }
   }
-  for (const model::LlamaLayer& layer : model_.layers) {
+  for (std::size_t index = 0; index < model_.layers.size(); ++index) {
+    const model::LlamaLayer& layer = model_.layers[index];
+    const auto window =
+        static_cast<std::size_t>(model_.config.window(static_cast<std::int32_t>(index)));
     Rows h = normalise(layer.attention_norm, x);
     Rows q = multiply(layer.q, h);
     Rows k = multiply(layer.k, h);
     rotate(q);
     rotate(k);
-    add_to(x, multiply(layer.o, attend(q, k, multiply(layer.v, h))));
+    add_to(x, multiply(layer.o, attend(q, k, multiply(layer.v, h), window)));
     h = normalise(layer.ffn_norm, x);
     Rows gate = multiply(layer.gate, h);
     const Rows up = multiply(layer.up, h);

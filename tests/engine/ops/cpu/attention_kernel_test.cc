@@ -29,33 +29,44 @@ class Context {
     }
   }
 
-  /// out [queries, head_size]; query i sees visible[i] tokens.
+  /// out [queries, head_size]; query i sees the last `window` of visible[i] tokens, 0 = all. What
+  /// no query sees is not there.
   std::vector<float> attend(const KernelTable& kernels, std::int64_t first_query,
-                            const std::vector<std::int32_t>& visible) const {
+                            const std::vector<std::int32_t>& visible,
+                            std::int32_t window = 0) const {
     const auto queries = static_cast<std::int64_t>(visible.size());
     const auto count = visible.size();
     std::vector<float> scores(count * kAttentionPiece);
     std::vector<float> state(4 * count);
     std::vector<float> out(count * static_cast<std::size_t>(padded_));
+    std::vector<std::int32_t> hidden(count);
     std::vector<std::int32_t> in_piece(count);
     const std::int64_t end = *std::max_element(visible.begin(), visible.end());
+    const std::int64_t least = *std::min_element(visible.begin(), visible.end());
+    const std::int64_t begin = window == 0 ? 0 : std::max<std::int64_t>(0, least - window);
+    const std::int64_t first_piece = begin / kAttentionPiece * kAttentionPiece;
     AttentionPiece piece{.queries = queries,
                          .head_size = head_size_,
                          .q = q_.data() + first_query * head_size_,
+                         .hidden = hidden.data(),
                          .visible = in_piece.data(),
                          .scores = scores.data(),
                          .max = state.data(),
                          .sum = state.data() + queries,
                          .scales = state.data() + 2 * queries,
                          .out = out.data()};
-    for (std::int64_t first = 0; first < end; first += kAttentionPiece) {
+    for (std::int64_t first = first_piece; first < end; first += kAttentionPiece) {
       for (std::size_t i = 0; i < count; ++i) {
+        const std::int64_t seen = window == 0 ? 0 : visible[i] - window;
+        hidden[i] =
+            static_cast<std::int32_t>(std::clamp<std::int64_t>(seen - first, 0, kAttentionPiece));
         in_piece[i] = static_cast<std::int32_t>(
             std::clamp<std::int64_t>(visible[i] - first, 0, kAttentionPiece));
       }
-      piece.first = first == 0;
+      piece.first = first == first_piece;
+      piece.first_tile = std::max<std::int64_t>(0, begin - first) / 16;
       piece.tiles = (std::min(kAttentionPiece, end - first) + 15) / 16;
-      for (std::int64_t j = 0; j < piece.tiles; ++j) {
+      for (std::int64_t j = piece.first_tile; j < piece.tiles; ++j) {
         piece.k[j] = k_.data() + (first / 16 + j) * 16 * head_size_;
         piece.v[j] = v_.data() + (first + j * 16) * padded_;
       }
@@ -70,10 +81,11 @@ class Context {
     return result;
   }
 
-  double expected(std::int64_t query, std::int32_t visible, std::int64_t dim) const {
+  double expected(std::int64_t query, std::int32_t visible, std::int64_t dim,
+                  std::int32_t window = 0) const {
     double sum = 0;
     double out = 0;
-    for (std::int32_t t = 0; t < visible; ++t) {
+    for (std::int32_t t = window == 0 ? 0 : std::max(0, visible - window); t < visible; ++t) {
       double score = 0;
       for (std::int64_t d = 0; d < head_size_; ++d) {
         score +=
@@ -139,6 +151,38 @@ TEST_P(AttentionKernel, gives_a_query_the_same_bits_alone_and_in_company) {
       const auto alone = context.attend(kernels(), static_cast<std::int64_t>(i), {visible[i]});
       EXPECT_EQ(std::memcmp(alone.data(), all.data() + i * alone.size(), alone.size() * 4), 0)
           << "query " << i;
+    }
+  }
+}
+
+TEST_P(AttentionKernel, sees_no_further_than_its_window) {
+  for (const std::int32_t window : {1, 3, 16, 17, 250, 256, 300, 512}) {
+    SCOPED_TRACE(window);
+    const Context context(24, 700, 14, 17);
+    std::vector<std::int32_t> visible;
+    for (std::int32_t i = 0; i < 14; ++i) visible.push_back(687 - (i % 2) * 170 + i);
+    const auto out = context.attend(kernels(), 0, visible, window);
+    for (std::int64_t i = 0; i < 14; ++i) {
+      for (std::int64_t d = 0; d < 24; d += 5) {
+        ASSERT_NEAR(out[static_cast<std::size_t>(i * 24 + d)],
+                    context.expected(i, visible[static_cast<std::size_t>(i)], d, window), 3e-6)
+            << "query " << i << " dim " << d;
+      }
+    }
+  }
+}
+
+TEST_P(AttentionKernel, gives_a_windowed_query_the_same_bits_alone_and_in_company) {
+  for (const std::int32_t window : {1, 5, 40, 256, 270}) {
+    const Context context(24, 560, 13, 5);
+    const std::vector<std::int32_t> visible = {250, 251, 252, 255, 256, 257, 258,
+                                               300, 511, 512, 513, 520, 560};
+    const auto all = context.attend(kernels(), 0, visible, window);
+    for (std::size_t i = 0; i < visible.size(); ++i) {
+      const auto alone =
+          context.attend(kernels(), static_cast<std::int64_t>(i), {visible[i]}, window);
+      EXPECT_EQ(std::memcmp(alone.data(), all.data() + i * alone.size(), alone.size() * 4), 0)
+          << "query " << i << " window " << window;
     }
   }
 }
