@@ -120,7 +120,11 @@ bool EngineLoop::turn(Duration patience) {
   }
   report();
   times_.report = timer.lap();
-  if (times_.forward > Duration::zero()) step_total_ += times_.own() + times_.forward;
+  if (times_.forward > Duration::zero()) {
+    // Together, so that nobody ever reads a forward pass without its step.
+    step_total_ += times_.own() + times_.forward;
+    forward_total_ += times_.forward;
+  }
   return !closed;
 }
 
@@ -141,7 +145,6 @@ void EngineLoop::step(LapTimer& timer) {
   for (const cache::BlockCopy& copy : plan.copies) forward_->copy_block(copy.from, copy.to);
   const LogitRows rows = run(batch);
   times_.forward = timer.lap();
-  forward_total_ += times_.forward;
   sampler_.sample(plan, rows, *forward_, sampled_);
   times_.sample = timer.lap();
   scheduler_.commit(sampled_);
