@@ -56,6 +56,7 @@ struct EngineServer::Body {
   net::Task<bool> load();
   void adopt(ServedModel model);
   net::Task<void> serve();
+  void watch_engine();
   net::Task<void> drain();
   void expire();
 
@@ -68,6 +69,7 @@ struct EngineServer::Body {
   net::HttpServer local;
   net::TaskGroup tasks;
   std::vector<net::Endpoint> endpoints;
+  StallWatch stall;
   bool booting = false;
   int shutdowns = 0;
   int exit_status = kExitOk;
@@ -178,14 +180,17 @@ void EngineServer::Body::adopt(ServedModel model) {
 
 /// Ticks until somebody asks for the end.
 net::Task<void> EngineServer::Body::serve() {
-  StallWatch stall;
   while (shutdowns == 0) {
-    const bool was_stalled = stall.stalled();
-    const bool stalled = stall.observe(state.model->engine->stats(), state.clock.now());
-    state.phase.set_stalled(stalled);
-    if (stalled && !was_stalled) log_error("the engine has work and makes no progress");
+    watch_engine();
     co_await wake.wait(kTick);
   }
+}
+
+void EngineServer::Body::watch_engine() {
+  const bool was_stalled = stall.stalled();
+  const bool stalled = stall.observe(state.model->engine->stats(), state.clock.now());
+  state.phase.set_stalled(stalled);
+  if (stalled && !was_stalled) log_error("the engine has work and makes no progress");
 }
 
 net::Task<void> EngineServer::Body::drain() {
@@ -194,6 +199,7 @@ net::Task<void> EngineServer::Body::drain() {
   log_info("draining",
            {{"requests", state.generations}, {"timeout_s", state.config.drain_timeout_s}});
   while (state.generations > 0 && shutdowns < 2 && state.clock.now() - started < timeout) {
+    watch_engine();
     co_await wake.wait(kDrainTick);
   }
   expire();

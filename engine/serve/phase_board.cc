@@ -39,19 +39,20 @@ void StallWatch::learn(const gateway::EngineStats& stats) {
   const std::int64_t steps = stats.steps_total - steps_;
   const double seconds = stats.step_seconds_total - step_seconds_;
   step_seconds_ = stats.step_seconds_total;
-  if (steps_ < 0 || steps <= 0 || seconds <= 0) return;
+  steps_ = stats.steps_total;
+  if (steps <= 0 || seconds <= 0) return;
   const double step = seconds / static_cast<double>(steps);
   usual_ += (step - usual_) / (usual_ == 0 ? 1 : 8);
 }
 
 bool StallWatch::observe(const gateway::EngineStats& stats, TimePoint now) {
   const bool pending = stats.requests_running + stats.requests_waiting > 0;
-  if (!pending || stats.steps_total != steps_) {
-    learn(stats);
-    steps_ = stats.steps_total;
-    progress_ = now;
-  }
-  const TimePoint since = std::max(progress_, stats.busy_since);
+  if (!seen_ || !pending || stats.steps_total != steps_) progress_ = now;
+  seen_ = true;
+  learn(stats);
+  // The engine's own times are exact; without them counts what was seen.
+  const bool told = stats.busy_since != TimePoint{};
+  const TimePoint since = told ? std::max(stats.last_step, stats.busy_since) : progress_;
   stalled_ = pending && now - since > limit();
   return stalled_;
 }

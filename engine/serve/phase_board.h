@@ -33,10 +33,11 @@ class StallWatch {
  private:
   void learn(const gateway::EngineStats& stats);
 
-  std::int64_t steps_ = -1;
+  std::int64_t steps_ = 0;
   double step_seconds_ = 0;  ///< of steps_ together
   double usual_ = 0;         ///< seconds of a step; 0: none seen
-  TimePoint progress_{};
+  TimePoint progress_{};  ///< when something was last seen to move
+  bool seen_ = false;
   bool stalled_ = false;
 };
 

@@ -64,23 +64,39 @@ class Saturated(DoorCase):
         wait_for(lambda: self.engine.state()["requests_waiting"] == 8, 10, "a full queue")
         return taken
 
+    def mean_pause(self, action):
+        """The streams' mean pause between two tokens while `action` runs."""
+        name = "vllm:inter_token_latency_seconds"
+        before = self.engine.metric(name + "_sum"), self.engine.metric(name + "_count")
+        action()
+        after = self.engine.metric(name + "_sum"), self.engine.metric(name + "_count")
+        return (after[0] - before[0]) / (after[1] - before[1])
+
     def test_a_refusal_takes_less_than_5_ms_under_full_load(self):
         taken = self.fill()
-        before = self.engine.metric("vllm:generation_tokens_total")
         peer = self.engine.connect()
         body = dumped({"prompt": "a word " * 60, "max_tokens": 10})
-        times = []
-        for _ in range(500):
-            took, answer = timed(lambda: peer.call("POST", TEXT, body))
-            times.append(took)
-            error = self.error_of(answer, 429)
+        times, answers = [], []
+        quiet_s = self.mean_pause(lambda: time.sleep(2))
+
+        def burst():
+            for _ in range(500):
+                took, answer = timed(lambda: peer.call("POST", TEXT, body))
+                times.append(took)
+                answers.append(answer)
+                time.sleep(0.004)
+
+        busy_s = self.mean_pause(burst)
+        answer = answers[-1]
+        self.assertEqual({status for status, *_ in answers}, {429})
+        error = self.error_of(answer, 429)
         self.assertEqual(error["code"], "queue_full")
         self.assertIn("the limit is 8", error["message"])
         self.assertRegex(answer[1], r"Retry-After: [1-9]")
-        print(f"refusal: p50 {share(times, .5) * 1e3:.2f} ms, p99 {share(times, .99) * 1e3:.2f} ms")
+        print(f"refusal: p50 {share(times, .5) * 1e3:.2f} ms, p99 {share(times, .99) * 1e3:.2f} ms; "
+              f"pause between tokens {quiet_s * 1e3:.1f} ms before, {busy_s * 1e3:.1f} ms meanwhile")
         self.assertLess(share(times, 0.99), 0.005)
-        wait_for(lambda: self.engine.metric("vllm:generation_tokens_total") > before + 8, 10,
-                 "streams that go on")
+        self.assertLess(busy_s, 1.5 * quiet_s)
         # A large body is refused before it is parsed.
         took, answer = timed(lambda: peer.call("POST", TEXT, PAGES))
         self.error_of(answer, 429)
@@ -155,7 +171,7 @@ class Leaving(DoorCase):
                     took = self.leave(body, TEXT, way,
                                       lambda: self.engine.state()["requests_running"])
                     print(f"left a prefill by {way}, stream {stream}: {took * 1e3:.0f} ms")
-                    self.assertLess(took, 1.5)
+                    self.assertLess(took, 3)  # a step of a prefill alone
 
     def test_all_samples_of_a_request(self):  # report B014
         def begun():

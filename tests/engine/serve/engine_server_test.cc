@@ -166,5 +166,31 @@ TEST(EngineServer, RequestsMoveTheSeries) {  // report B098
   EXPECT_EQ(served.metric("vllm:prompt_tokens_total"), 40);
 }
 
+TEST(EngineServer, AnEngineThatMakesNoProgressIsNeitherReadyNorAlive) {
+  Served served;
+  gateway::EngineStats stats;
+  stats.requests_running = 1;
+  stats.steps_total = 100;
+  stats.step_seconds_total = 1;
+  stats.busy_since = system_clock().now() - std::chrono::minutes(1);
+  stats.last_step = system_clock().now() - std::chrono::seconds(11);
+  served.engine().set_stats(stats);
+  for (const char* path : {"/live", "/ready", "/health"}) {
+    EXPECT_TRUE(net::eventually([&] { return served.call("GET", path).status == 503; })) << path;
+    EXPECT_EQ(error_key(served.call("GET", path), "code"), "engine_stalled") << path;
+  }
+  EXPECT_EQ(served.metric("vllm:engine_healthy"), 0);
+  // A step came after all.
+  stats.last_step = system_clock().now();
+  served.engine().set_stats(stats);
+  EXPECT_TRUE(net::eventually([&] { return served.call("GET", "/live").status == 200; }));
+  // Idle for hours.
+  stats = {};
+  stats.steps_total = 100;
+  stats.last_step = system_clock().now() - std::chrono::hours(1);
+  served.engine().set_stats(stats);
+  EXPECT_EQ(served.call("GET", "/ready").status, 200);
+}
+
 }  // namespace
 }  // namespace kantha::serve

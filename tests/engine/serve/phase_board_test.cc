@@ -88,6 +88,14 @@ TEST(StallWatch, AnIdleEngineNeverStallsHoweverLong) {
   EXPECT_FALSE(watch.observe(stats_of(1, 5), start + hours(1)));
 }
 
+TEST(StallWatch, AStallIsSeenAtTheFirstLookWhenTheEngineTellsItsTimes) {
+  gateway::EngineStats stats = stats_of(1, 100, 1);
+  stats.busy_since = TimePoint{} + seconds(100);
+  stats.last_step = TimePoint{} + seconds(200);
+  EXPECT_FALSE(StallWatch().observe(stats, TimePoint{} + seconds(209)));
+  EXPECT_TRUE(StallWatch().observe(stats, TimePoint{} + seconds(211)));
+}
+
 TEST(StallWatch, TimeCountsFromTheFirstOpenRequest) {
   StallWatch watch;
   const TimePoint start{};
