@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/net/http_server.h"
 #include "base/net/task_group.h"
+#include "base/thread_priority.h"
 #include "base/version.h"
 #include "engine/serve/admin_guard.h"
 #include "engine/serve/command_line.h"
@@ -22,6 +23,7 @@
 namespace kantha::serve {
 namespace {
 
+constexpr int kComputeStandsBack = 5;
 constexpr Duration kTick = std::chrono::seconds(1);
 constexpr Duration kDrainTick = std::chrono::milliseconds(50);
 /// For error events and last chunks to leave after the drain's time is up.
@@ -148,9 +150,14 @@ net::Task<void> EngineServer::Body::live_through() {
   local.close();
 }
 
+/// The boot starts the threads that compute, and they inherit its priority: the I/O thread, which
+/// works for microseconds, does not wait for the end of their time slices.
 net::Task<bool> EngineServer::Body::load() {
   std::optional<Result<ServedModel>> result;
-  std::function<void()> work = [this, &result] { result.emplace(boot(state.phase)); };
+  std::function<void()> work = [this, &result] {
+    lower_thread_priority(kComputeStandsBack);
+    result.emplace(boot(state.phase));
+  };
   booting = true;
   co_await state.bulk_worker.run(std::move(work));
   booting = false;
