@@ -19,6 +19,7 @@
 #include "base/net/task_group.h"
 #include "base/rng.h"
 #include "bench/load/bench_run.h"
+#include "bench/load/report_html.h"
 #include "bench/load/report_json.h"
 #include "bench/load/report_table.h"
 #include "cli/verbs.h"
@@ -39,6 +40,7 @@ struct BenchFlags {
   std::string slo;
   std::string api = "chat";
   std::string json_path;
+  std::string html_path;
   bool has_seed = false;
   bool is_whole = false;
   bool is_quiet = false;
@@ -151,6 +153,9 @@ int run_bench(const BenchFlags& flags) {
   if (!flags.json_path.empty()) {
     written = write_file(flags.json_path, dump_json(bench::json_of(report)) + "\n");
   }
+  if (written.ok() && !flags.html_path.empty()) {
+    written = write_file(flags.html_path, bench::html_of(report));
+  }
   if (!written.ok()) return fail("bench", written.error().message);
   return exit_status(report);
 }
@@ -215,6 +220,7 @@ void add_bench(CLI::App& app, Verb& chosen) {
   add_load_flags(*verb, *flags);
   const CLI::Option* seed = add_request_flags(*verb, *flags);
   verb->add_option("--json", flags->json_path, "Write the report there, for programs");
+  verb->add_option("--html", flags->html_path, "Write the report there, as a page with plots");
   verb->add_flag("--quiet", flags->is_quiet, "Say nothing while it runs");
   verb->callback([flags, seed, &chosen] {
     flags->has_seed = seed->count() > 0;

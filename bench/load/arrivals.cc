@@ -25,7 +25,22 @@ Result<int> read_count(const JsonFields& fields, std::string_view name, std::str
   return static_cast<int>(*value);
 }
 
-Result<TraceEntry> read_entry(const Json& json) {
+using PrefixIndices = std::map<std::string, int>;
+
+Status read_prefix(const JsonFields& fields, PrefixIndices& prefixes, RequestShape& shape) {
+  TRY(const auto id, fields.string("prefix_id"));
+  TRY(const auto tokens, fields.integer("prefix_tokens", 0, shape.input_tokens));
+  if (id.has_value() != tokens.has_value()) {
+    return invalid_argument("goes together with prefix_tokens", "prefix_id");
+  }
+  if (!id) return ok_status();
+  const int next = static_cast<int>(prefixes.size());
+  shape.prefix_index = prefixes.try_emplace(*id, next).first->second;
+  shape.prefix_tokens = static_cast<int>(*tokens);
+  return ok_status();
+}
+
+Result<TraceEntry> read_entry(const Json& json, PrefixIndices& prefixes) {
   const JsonFields fields(json, "");
   TRY_OK(fields.check_object());
   const std::string_view at = fields.find("at_ms") == nullptr ? "timestamp" : "at_ms";
@@ -33,17 +48,9 @@ Result<TraceEntry> read_entry(const Json& json) {
   if (!at_ms) return invalid_argument("expected milliseconds", "at_ms");
   TraceEntry entry;
   entry.due = from_s(*at_ms / 1e3);
-  TRY(entry.shape.input_tokens, read_count(fields, "input_tokens", "input_length"));
+  TRY(entry.shape.input_tokens, read_count(fields, "prompt_tokens", "input_length"));
   TRY(entry.shape.output_tokens, read_count(fields, "output_tokens", "output_length"));
-  TRY(const auto prefix, fields.integer("prefix", 0, kTokensMax));
-  TRY(const auto prefix_tokens, fields.integer("prefix_tokens", 0, entry.shape.input_tokens));
-  if (prefix.has_value() != prefix_tokens.has_value()) {
-    return invalid_argument("prefix and prefix_tokens go together", "prefix");
-  }
-  if (prefix) {
-    entry.shape.prefix_index = static_cast<int>(*prefix);
-    entry.shape.prefix_tokens = static_cast<int>(*prefix_tokens);
-  }
+  TRY_OK(read_prefix(fields, prefixes, entry.shape));
   return entry;
 }
 
@@ -76,6 +83,7 @@ std::vector<Duration> poisson_arrivals(double rate_per_s, std::size_t requests, 
 
 Result<std::vector<TraceEntry>> parse_trace(std::string_view text) {
   std::vector<TraceEntry> entries;
+  PrefixIndices prefixes;
   std::size_t number = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
@@ -84,7 +92,7 @@ Result<std::vector<TraceEntry>> parse_trace(std::string_view text) {
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     const Result<Json> json = parse_json(line);
-    const Result<TraceEntry> entry = json.ok() ? read_entry(*json) : json.error();
+    const Result<TraceEntry> entry = json.ok() ? read_entry(*json, prefixes) : json.error();
     if (!entry.ok()) {
       const std::string where = "line " + std::to_string(number);
       const std::string& name = entry.error().field;

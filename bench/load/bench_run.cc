@@ -64,6 +64,16 @@ void judge_window(const BenchOptions& options, TargetReport& target) {
       cut * 100 / std::max(options.requests, 100), window));
 }
 
+/// All targets get the same prompts, so whoever comes second would find them in the cache.
+void warn_of_twins(const std::vector<TargetReport>& targets, TargetReport& target) {
+  for (const TargetReport& other : targets) {
+    const std::string place = other.target.endpoint.to_string();
+    if (&other == &target || place != target.target.endpoint.to_string()) continue;
+    target.warnings.push_back("is the same server as " + other.target.name +
+                              " and gets the same prompts: a prefix cache makes the second faster");
+  }
+}
+
 }  // namespace
 
 BenchRun::BenchRun(boost::asio::any_io_executor executor, BenchOptions options,
@@ -75,7 +85,10 @@ BenchRun::BenchRun(boost::asio::any_io_executor executor, BenchOptions options,
       driver_(executor),
       phase_ended_(std::move(executor)) {}
 
-void BenchRun::stop() { driver_.stop(); }
+void BenchRun::stop() {
+  driver_.stop();
+  probe_cancel_->cancel();
+}
 
 ServerDoor BenchRun::door_of(const Target& target) const {
   return {target.endpoint, options_.api_key, from_s(options_.timeout_s)};
@@ -87,6 +100,7 @@ net::Task<BenchReport> BenchRun::run() {
   report.version = std::string(kantha::version());
   for (const Target& target : options_.targets) report.targets.push_back({target});
   for (TargetReport& target : report.targets) {
+    warn_of_twins(report.targets, target);
     co_await prepare(&target);
     co_await warm_up(&target);
   }
@@ -116,7 +130,7 @@ net::Task<void> BenchRun::prepare(TargetReport* target) {
   if (driver_.stopped()) co_return;
   on_progress_("asking " + target->target.name);
   const ServerDoor door = door_of(target->target);
-  Result<ServerFacts> facts = co_await probe_server(client_, door, options_);
+  Result<ServerFacts> facts = co_await probe_server(client_, door, options_, probe_cancel_);
   if (!facts.ok()) {
     target->dead = facts.error().message;
     co_return;

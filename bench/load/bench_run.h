@@ -41,6 +41,7 @@ class BenchRun {
   BenchOptions options_;
   OnProgress on_progress_;
   std::shared_ptr<net::HttpClient> client_;
+  std::shared_ptr<net::CancelSignal> probe_cancel_ = std::make_shared<net::CancelSignal>();
   LoadDriver driver_;
   net::Notify phase_ended_;
   bool is_measuring_ = false;

@@ -55,14 +55,19 @@ Status check_pairs(const BenchOptions& o) {
                  "a whole answer has no gaps; leave --whole out");
 }
 
+/// Where the "=" behind a name is: names and Unix paths may have such signs of their own.
+std::size_t name_end(const std::string& text) {
+  if (text.starts_with("http://") || text.starts_with("unix:")) return std::string::npos;
+  const std::size_t before_scheme = std::min(text.find("=http://"), text.find("=unix:"));
+  return before_scheme != std::string::npos ? before_scheme : text.find('=');
+}
+
 }  // namespace
 
 Result<Target> parse_target(const std::string& text) {
   Target target;
-  const std::size_t equals = text.find('=');
-  const std::size_t slash = text.find('/');
-  const bool has_name =
-      equals != std::string::npos && (slash == std::string::npos || equals < slash);
+  const std::size_t equals = name_end(text);
+  const bool has_name = equals != std::string::npos;
   target.url = has_name ? text.substr(equals + 1) : text;
   std::string base = target.url;
   while (base.ends_with('/')) base.pop_back();

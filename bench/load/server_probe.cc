@@ -104,13 +104,13 @@ net::Task<std::optional<TokenRatio>> ratio_by_tokenize(std::shared_ptr<net::Http
 
 /// Prompt tokens of a request with so many words, by the answer's own account.
 net::Task<Result<double>> prompt_tokens(std::shared_ptr<net::HttpClient> client, ServerDoor door,
-                                        BenchOptions options, std::string model, int words) {
+                                        BenchOptions options, std::string model, int words,
+                                        std::shared_ptr<net::CancelSignal> cancel) {
   const std::string prompt = random_words(options.workload.seed, kProbeIndex, words);
   PreparedRequest request = prepare_request(options, model, prompt, 1);
-  const auto cancel = std::make_shared<net::CancelSignal>();
   const TimePoint origin = system_clock().now();
-  const RequestLog log =
-      co_await exchange(std::move(client), std::move(door), std::move(request), origin, cancel);
+  const RequestLog log = co_await exchange(std::move(client), std::move(door), std::move(request),
+                                           origin, std::move(cancel));
   if (log.usage) co_return static_cast<double>(log.usage->prompt_tokens);
   if (log.ok()) co_return not_found("answers have no usage");
   co_return unavailable(log.error);
@@ -128,12 +128,14 @@ TokenRatio ratio_of(int words_few, double tokens_few, int words_many, double tok
 }
 
 net::Task<Result<ServerFacts>> probe_server(std::shared_ptr<net::HttpClient> client,
-                                            ServerDoor door, BenchOptions options) {
+                                            ServerDoor door, BenchOptions options,
+                                            std::shared_ptr<net::CancelSignal> cancel) {
   CO_TRY(const ListedModel model, co_await choose_model(client, door, options.model));
   ServerFacts facts{.model = model.id, .window = model.window};
   const std::uint64_t seed = options.workload.seed;
   const auto by_tokenize = co_await ratio_by_tokenize(client, door, model.id, seed);
-  const Result<double> few = co_await prompt_tokens(client, door, options, model.id, kWordsFew);
+  const Result<double> few =
+      co_await prompt_tokens(client, door, options, model.id, kWordsFew, cancel);
   if (by_tokenize) {
     facts.ratio = *by_tokenize;
     if (few.ok()) {
@@ -145,7 +147,8 @@ net::Task<Result<ServerFacts>> probe_server(std::shared_ptr<net::HttpClient> cli
     facts.trouble = few.error().message;
     co_return facts;
   }
-  const Result<double> many = co_await prompt_tokens(client, door, options, model.id, kWordsMany);
+  const Result<double> many =
+      co_await prompt_tokens(client, door, options, model.id, kWordsMany, cancel);
   if (many.ok() && *many > *few) {
     facts.ratio = ratio_of(kWordsFew, *few, kWordsMany, *many, "usage");
   } else {

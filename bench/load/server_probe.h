@@ -21,8 +21,10 @@ struct ServerFacts {
 /// Asks for the model (unless named) and measures how words become tokens: by /tokenize as vLLM or
 /// llama.cpp have it, and the usage of one or two answers of one token for the rest. Errors:
 /// kUnavailable or kDeadlineExceeded when nobody answers, kNotFound when no model is listed.
+/// `cancel` ends it within the ten seconds that a question without an answer may take.
 net::Task<Result<ServerFacts>> probe_server(std::shared_ptr<net::HttpClient> client,
-                                            ServerDoor door, BenchOptions options);
+                                            ServerDoor door, BenchOptions options,
+                                            std::shared_ptr<net::CancelSignal> cancel);
 
 /// GET /metrics; empty when the server has none.
 net::Task<MetricSums> scrape(std::shared_ptr<net::HttpClient> client, ServerDoor door);

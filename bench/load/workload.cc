@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kTokensMax = 1'000'000;
 
-/// A workload's own lengths; a law counts where it has a mean.
+/// A workload's own lengths; a law counts where it has a median.
 struct Lengths {
   LengthRange input = {};
   LengthLaw input_law = {};
@@ -35,9 +35,11 @@ std::optional<int> parse_tokens(std::string_view text) {
 
 int draw(Draws& draws, const std::optional<LengthRange>& wanted, const LengthRange& own,
          const LengthLaw& law) {
-  if (!wanted && law.mean > 0) {
-    const double mu = std::log(law.mean) - law.sigma * law.sigma / 2;
-    const double value = std::exp(mu + law.sigma * draws.normal());
+  if (!wanted && law.median > 0) {
+    const bool is_first = draws.unit() < law.weight;
+    const double median = is_first ? law.median : law.other_median;
+    const double sigma = is_first ? law.sigma : law.other_sigma;
+    const double value = median * std::exp(sigma * draws.normal());
     return static_cast<int>(
         std::clamp(std::round(value), double(law.range.min), double(law.range.max)));
   }

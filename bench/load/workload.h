@@ -36,17 +36,22 @@ struct WorkloadOptions {
   std::uint64_t seed = 0;
 };
 
-/// Lognormal lengths: the mean of the distribution, and sigma of the logarithm, cut to [min, max].
+/// Half short, half long: two lognormal parts, the first with probability `weight`, each with its
+/// median and the sigma of the logarithm; values are rounded and kept within the range.
 struct LengthLaw {
-  double mean = 0;
+  double weight = 0;
+  double median = 0;
   double sigma = 0;
+  double other_median = 0;
+  double other_sigma = 0;
   LengthRange range = {};
 };
-/// The means are those of ShareGPT in Kwon et al., "Efficient Memory Management for Large Language
-/// Model Serving with PagedAttention" (SOSP 2023), figure 11: 161 tokens in, 338 out. The paper
-/// gives no second moment: sigma 1 is our choice (p95 at 3.1 times the mean), as is the cut.
-inline constexpr LengthLaw kShareGptInput = {161, 1.0, {4, 1024}};
-inline constexpr LengthLaw kShareGptOutput = {338, 1.0, {4, 1024}};
+/// Conversations as in ShareGPT, with the same law as `kantha sim`. The means are those of Kwon et
+/// al., "Efficient Memory Management for Large Language Model Serving with PagedAttention" (SOSP
+/// 2023), figure 11: 161.31 tokens in, 337.99 out; the parts are our choice: three of four prompts
+/// are a question, the rest carry a pasted text; two of five answers are short.
+inline constexpr LengthLaw kShareGptInput = {0.75, 25, 1.0, 385, 0.8, {4, 2048}};
+inline constexpr LengthLaw kShareGptOutput = {0.40, 40, 1.0, 435, 0.6, {1, 2048}};
 
 /// The workloads' names, in the order of the documentation.
 const std::vector<std::string>& workload_names();

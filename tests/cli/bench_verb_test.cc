@@ -69,7 +69,7 @@ class BenchVerbTest : public testing::Test {
 TEST_F(BenchVerbTest, PrintsATableAndWritesJson) {
   bench::ScriptedServer server(context_, {.chunk_every_ms = 1});
   const Ended ended = run({"--url", server.url(), "--requests", "6", "--concurrency", "2", "--json",
-                           root_ + "/r.json", "--seed", "7"});
+                           root_ + "/r.json", "--html", root_ + "/r.html", "--seed", "7"});
   EXPECT_EQ(ended.status, 0) << ended.output;
   EXPECT_THAT(ended.output, HasSubstr("6 ok, 0 failed"));
   EXPECT_THAT(ended.output, HasSubstr("seed 7"));
@@ -77,6 +77,7 @@ TEST_F(BenchVerbTest, PrintsATableAndWritesJson) {
   ASSERT_TRUE(json.ok());
   EXPECT_EQ((*json)["schema"], "kantha.bench/1");
   EXPECT_EQ((*json)["options"]["seed"], 7);
+  EXPECT_THAT(text_of(root_ + "/r.html"), HasSubstr("<svg"));
 }
 
 TEST_F(BenchVerbTest, BadFlagsAreUsageErrorsThatNameThem) {
@@ -97,7 +98,7 @@ TEST_F(BenchVerbTest, BadFlagsAreUsageErrorsThatNameThem) {
       {{"--url", "nonsense"}, "--url"},
       {{"--input-tokens", "9:1"}, "--input-tokens"},
       {{"--trace", root_ + "/none"}, "none: No such file"},
-      {{"--trace", root_ + "/bad.jsonl"}, "line 1: input_tokens"},
+      {{"--trace", root_ + "/bad.jsonl"}, "line 1: prompt_tokens"},
       {{"--trace", root_}, "--trace"},
   };
   for (const Case& c : cases) {

@@ -47,7 +47,7 @@ TEST(PoissonArrivals, EndWithTheDuration) {
 
 TEST(ParseTrace, ReadsBothSpellingsSortsAndStartsAtZero) {
   const auto trace = parse_trace(
-      R"({"at_ms": 1500, "input_tokens": 30, "output_tokens": 4, "prefix": 2, "prefix_tokens": 20})"
+      R"({"at_ms": 1500, "prompt_tokens": 30, "output_tokens": 4, "prefix_id": "two", "prefix_tokens": 20})"
       "\n\n"
       R"({"timestamp": 500, "input_length": 7, "output_length": 9, "hash_ids": [1]})"
       "\n");
@@ -58,7 +58,7 @@ TEST(ParseTrace, ReadsBothSpellingsSortsAndStartsAtZero) {
   EXPECT_EQ((*trace)[0].shape.output_tokens, 9);
   EXPECT_EQ((*trace)[0].shape.prefix_index, -1);
   EXPECT_EQ((*trace)[1].due, 1s);
-  EXPECT_EQ((*trace)[1].shape.prefix_index, 2);
+  EXPECT_EQ((*trace)[1].shape.prefix_index, 0);
   EXPECT_EQ((*trace)[1].shape.prefix_tokens, 20);
 }
 
@@ -70,13 +70,15 @@ TEST(ParseTrace, NamesTheLineAndTheField) {
   for (const Case& c : {
            Case{"", "no requests"},
            {"{}\n", "line 1: at_ms"},
-           {"{\"at_ms\": 1, \"input_tokens\": 3}", "line 1: output_tokens"},
-           {"\n{\"at_ms\": 1, \"input_tokens\": 0, \"output_tokens\": 1}", "line 2: input_tokens"},
-           {"{\"at_ms\": -1, \"input_tokens\": 1, \"output_tokens\": 1}", "at_ms"},
-           {"{\"at_ms\": 1, \"input_tokens\": \"x\", \"output_tokens\": 1}", "input_tokens"},
+           {"{\"at_ms\": 1, \"prompt_tokens\": 3}", "line 1: output_tokens"},
+           {"\n{\"at_ms\": 1, \"prompt_tokens\": 0, \"output_tokens\": 1}",
+            "line 2: prompt_tokens"},
+           {"{\"at_ms\": -1, \"prompt_tokens\": 1, \"output_tokens\": 1}", "at_ms"},
+           {"{\"at_ms\": 1, \"prompt_tokens\": \"x\", \"output_tokens\": 1}", "prompt_tokens"},
            {"[1]", "line 1"},
            {"nonsense", "line 1"},
-           {"{\"at_ms\":1,\"input_tokens\":5,\"output_tokens\":1,\"prefix\":1}", "prefix_tokens"},
+           {"{\"at_ms\":1,\"prompt_tokens\":5,\"output_tokens\":1,\"prefix_id\":\"a\"}",
+            "prefix_tokens"},
        }) {
     const auto trace = parse_trace(c.text);
     ASSERT_FALSE(trace.ok()) << c.text;

@@ -148,9 +148,9 @@ TEST_F(BenchRunTest, ATraceIsReplayedWithItsLengths) {
   BenchOptions options = small_load();
   options.concurrency = 0;
   options.requests = 0;
-  options.trace = parse_trace(R"({"at_ms":0,"input_tokens":30,"output_tokens":2})"
+  options.trace = parse_trace(R"({"at_ms":0,"prompt_tokens":30,"output_tokens":2})"
                               "\n"
-                              R"({"at_ms":40,"input_tokens":60,"output_tokens":3})")
+                              R"({"at_ms":40,"prompt_tokens":60,"output_tokens":3})")
                       .value();
   const BenchReport report = run({server.url()}, options);
   const Phase& phase = report.targets.at(0).phases.at(0);
@@ -206,6 +206,42 @@ TEST_F(BenchRunTest, StopGivesWhatWasMeasured) {
   EXPECT_TRUE(report.was_interrupted);
   EXPECT_GT(report.targets[0].all.ok, 0U);
   EXPECT_LT(report.targets[0].all.sent, 10'000U);
+}
+
+net::Task<void> stop_at_first(BenchRun* run, const ScriptedServer* server) {
+  for (int i = 0; i < 6000 && server->requests().empty(); ++i) co_await net::sleep_for(5ms);
+  run->stop();
+}
+
+TEST_F(BenchRunTest, StopAlsoEndsTheQuestionsBeforeTheLoad) {
+  ScriptedServer server(context_, {.has_end_mark = false, .stalls = true});
+  BenchOptions options = small_load();
+  options.timeout_s = 60;
+  options.targets = {parse_target(server.url()).value()};
+  ASSERT_TRUE(complete_options(options).ok());
+  BenchRun run(context_.get_executor(), options, [](const std::string&) {});
+  net::TaskGroup stops(context_.get_executor(), "stop");
+  stops.spawn(stop_at_first(&run, &server));
+  const TimePoint before = system_clock().now();
+  const BenchReport report = run_until_done(context_, run.run());
+  EXPECT_LT(system_clock().now() - before, 30s);
+  EXPECT_TRUE(report.was_interrupted);
+  EXPECT_FALSE(report.any_success());
+}
+
+TEST_F(BenchRunTest, TwoNamesOfOneServerAreSaid) {
+  ScriptedServer server(context_, {});
+  const BenchReport report = run({"a=" + server.url(), "b=" + server.url() + "/v1"}, small_load());
+  EXPECT_THAT(report.targets[1].warnings, Contains(HasSubstr("is the same server as a")));
+}
+
+TEST_F(BenchRunTest, PromptsThatDoNotFitTheWindowAreCutAndSaidToBe) {
+  ScriptedServer server(context_, {});
+  BenchOptions options = small_load();
+  options.workload.input = LengthRange{9000, 9000};
+  const BenchReport report = run({server.url()}, options);
+  EXPECT_THAT(report.targets[0].warnings, Contains(HasSubstr("window of 8192 tokens")));
+  EXPECT_LE(report.targets[0].all.input_tokens->max, 8192);
 }
 
 }  // namespace

@@ -23,6 +23,12 @@ TEST(ParseTarget, TakesNamesUrlsAndUnixSockets) {
   ASSERT_TRUE(named.ok());
   EXPECT_EQ(named->name, "ours");
   EXPECT_EQ(named->url, "http://127.0.0.1:8000");
+  const auto odd = parse_target("a/b=c=http://127.0.0.1:8000");
+  ASSERT_TRUE(odd.ok());
+  EXPECT_EQ(odd->name, "a/b=c");
+  const auto short_form = parse_target("x=127.0.0.1:8000");
+  ASSERT_TRUE(short_form.ok());
+  EXPECT_EQ(short_form->name, "x");
   const auto unix_socket = parse_target("u=unix:/run/a=b.sock");
   ASSERT_TRUE(unix_socket.ok());
   EXPECT_EQ(unix_socket->endpoint.unix_path, "/run/a=b.sock");

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bench/load/report_html.h"
 #include "bench/load/report_json.h"
 #include "bench/load/report_table.h"
 #include "tests/bench/load/request_logs.h"
@@ -98,6 +99,31 @@ TEST(Table, SaysInvalidAndTheFirstErrorOfEachKind) {
   EXPECT_THAT(table, HasSubstr("http_503"));
   EXPECT_THAT(table, HasSubstr("first: it went wrong"));
   EXPECT_THAT(table, Not(HasSubstr("nan")));
+}
+
+TEST(Html, HasPlotsTilesAndComparisonsAndEscapesNames) {
+  BenchReport report = report_of({target("a", {100, 200}), target("<b>&", {50, 100})});
+  report.targets[0].warnings.push_back("\"<i>\"");
+  const std::string page = html_of(report);
+  EXPECT_THAT(page, HasSubstr("Valid"));
+  EXPECT_THAT(page, HasSubstr("&lt;b&gt;&amp; against a"));
+  EXPECT_THAT(page, HasSubstr("&quot;&lt;i&gt;&quot;"));
+  EXPECT_THAT(page, HasSubstr("<polyline class=\"s1\""));
+  EXPECT_THAT(page, HasSubstr("class=\"whisker\""));
+  EXPECT_THAT(page, HasSubstr("<td>TTFT, ms</td><td>150.0</td>"));
+  EXPECT_THAT(page, Not(HasSubstr("<b>&")));
+  EXPECT_THAT(page, Not(HasSubstr("<i>\"")));
+}
+
+TEST(Html, SaysWhatWasNotMeasured) {
+  TargetReport dead;
+  dead.target.name = "dead";
+  dead.dead = "nobody <there>";
+  dead.all = measure({}, {});
+  const std::string page = html_of(report_of({dead}));
+  EXPECT_THAT(page, HasSubstr("Nothing succeeded"));
+  EXPECT_THAT(page, HasSubstr("Not measured: nobody &lt;there&gt;"));
+  EXPECT_THAT(page, Not(HasSubstr("<svg")));
 }
 
 TEST(Json, HasTheSchemaTheFiguresAndEveryRequest) {
