@@ -91,7 +91,7 @@ std::int32_t Scheduler::start(Sequence& sequence, std::int32_t tokens) {
   const std::uint64_t salt = sequence.spec.salt;
   cache::PrefixHit hit = kv_.find(sequence.tokens, salt);
   std::int32_t granted = try_start(sequence, hit, tokens);
-  if (granted == 0 && hit.partial != cache::kNoBlock) {
+  if (granted == 0 && hit.partial != cache::kNoNode) {
     // No room for a copy: its block is computed again.
     hit = kv_.find_whole(sequence.tokens, salt);
     granted = try_start(sequence, hit, tokens);

@@ -29,6 +29,11 @@ bool Scheduler::follow_parent(Sequence& sequence) {
 /// its block, as after a hit of the whole prompt.
 std::int32_t Scheduler::start_fork(Sequence& sequence, std::int32_t tokens) {
   const std::int32_t known = std::min(sequence.prompt_count, sequence.wanted() - 1);
+  if (!sequence.leader->blocks.can_share(known)) {
+    // The parent has gone on, and layers with a window have let the end of the prompt go.
+    dismiss_one(sequence);
+    return start(sequence, tokens);
+  }
   sequence.blocks.share(sequence.leader->blocks, known);
   const std::int32_t needed = sequence.blocks.blocks_to_write(known, sequence.wanted());
   const std::int32_t granted = plan_start(sequence, known, needed, tokens);

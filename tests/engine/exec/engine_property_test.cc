@@ -67,6 +67,8 @@ struct Totals {
   std::int64_t preemptions = 0;
   std::int64_t hits = 0;
   std::int64_t aborts = 0;
+  std::int64_t forks = 0;  ///< samples that shared their parent's prompt
+  std::int64_t waits = 0;  ///< for a head that another request computed
 };
 
 void run_workload(std::uint64_t seed, Totals& totals) {
@@ -79,6 +81,13 @@ void run_workload(std::uint64_t seed, Totals& totals) {
   const int request_count = between(random, 1, 24);
   for (std::uint64_t id = 1; id <= static_cast<std::uint64_t>(request_count); ++id) {
     specs[id] = random_spec(random, id, heads);
+    if (id > 1 && between(random, 0, 3) == 0) {
+      const std::uint64_t parent = 1 + random() % (id - 1);
+      specs[id].prompt = specs[parent].prompt;
+      specs[id].fork_of = RequestId{parent};
+    }
+    specs[id].tenant = std::string(1, static_cast<char>('a' + between(random, 0, 2)));
+    specs[id].slo = static_cast<sched::SloClass>(between(random, 0, 2));
     ASSERT_TRUE(bench.submit(specs[id]).ok());
     for (int turns = between(random, 0, 6); turns > 0; --turns) bench.turn();
     if (between(random, 0, 7) == 0) bench.abort({1 + random() % id});
@@ -101,9 +110,11 @@ void run_workload(std::uint64_t seed, Totals& totals) {
   }
   totals.preemptions += bench.stats().preemptions_total;
   totals.hits += bench.stats().prefix_hits_total;
+  totals.forks += bench.stats().forks_total;
+  totals.waits += bench.stats().shared_waits_total;
 }
 
-TEST(EngineProperty, TokensDoNotDependOnNeighboursChunksHitsOrPreemption) {
+TEST(EngineProperty, TokensDoNotDependOnNeighboursChunksHitsForksOrPreemption) {
   Totals totals;
   for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
     run_workload(seed, totals);
@@ -112,6 +123,8 @@ TEST(EngineProperty, TokensDoNotDependOnNeighboursChunksHitsOrPreemption) {
   // The workloads do exercise what they are about.
   EXPECT_GT(totals.preemptions, 500);
   EXPECT_GT(totals.hits, 1000);
+  EXPECT_GT(totals.forks, 1000);
+  EXPECT_GT(totals.waits, 100);
   EXPECT_GT(totals.aborts, 300);
 }
 

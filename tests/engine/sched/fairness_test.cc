@@ -67,12 +67,12 @@ TEST_F(FairnessTest, AThousandRequestsOfOneTenantDelayAnothersFirstByASlot) {
 TEST_F(FairnessTest, BatchWorkGetsItsThirteenth) {
   make(4000, options(4, 64));
   std::uint64_t id = 1;
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     add_for("person", id++, 30, 10, SloClass::kInteractive);
     add_for("agent", id++, 30, 10, SloClass::kAgent);
     add_for("batch", id++, 30, 10, SloClass::kBatch);
   }
-  for (int i = 0; i < 5000; ++i) count_step();
+  for (int i = 0; i < 1600; ++i) count_step();
   const auto all = static_cast<double>(served_["person"] + served_["agent"] + served_["batch"]);
   EXPECT_NEAR(static_cast<double>(served_["person"]) / all, 8.0 / 13, 0.01);
   EXPECT_NEAR(static_cast<double>(served_["agent"]) / all, 4.0 / 13, 0.01);

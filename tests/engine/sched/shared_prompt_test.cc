@@ -88,7 +88,7 @@ TEST_F(SharedPromptTest, AParentOfOneTokenLeavesItsForksTheCache) {
   add_fork(2, 1, 10, 1);
   EXPECT_EQ(step(), "1:10");
   EXPECT_TRUE(scheduler_->running_count() == 0 && scheduler_->waiting_count() == 1);
-  EXPECT_EQ(step(), "2:2") << "two whole blocks were found";
+  EXPECT_EQ(step(), "2:1") << "all but the last token were found";
 }
 
 TEST_F(SharedPromptTest, AForkOfNobodyOrOfAnotherPromptIsAnOrdinaryRequest) {
@@ -112,6 +112,20 @@ TEST_F(SharedPromptTest, AResumedForkSharesThePromptAndComputesItsOwnTokens) {
   EXPECT_EQ(scheduler_->waiting_tokens(), 10 + 3);
   step();
   EXPECT_EQ(step(), "1:1 2:3");
+}
+
+TEST_F(SharedPromptTest, AForkIsAnOrdinaryRequestOnceAWindowHasLeftThePrompt) {
+  const std::vector<cache::KvGroup> groups = {{.window = 0}, {.window = 6}};
+  for (const int late : {0, 20}) {
+    make(200, options(/*sequences_max=*/2, 64), /*prefix_caching=*/false, 4, groups);
+    add(1, 10, 40);
+    add(9, 2, 1 + late);  // has the other slot meanwhile
+    add_fork(2, 1, 10, 4);
+    for (int i = 0; i <= late; ++i) step();
+    EXPECT_EQ(step(), late == 0 ? "1:1 2:1" : "1:1 2:10");
+    EXPECT_EQ(counters().forks, late == 0 ? 1 : 0);
+    EXPECT_TRUE(drain());
+  }
 }
 
 TEST_F(SharedPromptTest, ParentAndForksMayBePreemptedAndAbortedInAnyOrder) {
