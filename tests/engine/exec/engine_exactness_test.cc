@@ -94,6 +94,7 @@ EngineOptions random_options(Random& random) {
   options.sequences_max = between(random, 2, 10);
   options.step_tokens_max = between(random, 1, 80);
   options.prefix_caching = between(random, 0, 3) > 0;
+  options.foresight = between(random, 0, 3) == 0;  // without it many are preempted
   return options;
 }
 
