@@ -171,13 +171,23 @@ void judge_answers(const MeasureOptions& options, Measures& out) {
   }
 }
 
+/// The shortest time that the run measured.
+double shortest_median_ms(const Measures& m) {
+  double shortest = m.e2e_ms ? m.e2e_ms->p50 : 0;
+  for (const auto& other : {m.itl_ms, m.ttft_ms}) {
+    if (other) shortest = std::min(shortest, other->p50);
+  }
+  return shortest;
+}
+
 void judge_client(Measures& out) {
   if (out.client_cpu_share > 0.7) {
     out.warnings.push_back(
         fmt::format("the client used {:.0f} % of its one core: it may have been the bottleneck",
                     out.client_cpu_share * 100));
   }
-  if (out.lag_p99_ms && *out.lag_p99_ms > 10) {
+  const double lag_that_matters_ms = std::max(10.0, 0.05 * shortest_median_ms(out));
+  if (out.lag_p99_ms && *out.lag_p99_ms > lag_that_matters_ms) {
     out.warnings.push_back(fmt::format(
         "the client's own timer ran {:.1f} ms late (p99): latencies may be over by as much",
         *out.lag_p99_ms));

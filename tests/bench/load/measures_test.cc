@@ -155,6 +155,12 @@ TEST(Measure, AClientThatWasTheBottleneckIsSaid) {
   EXPECT_THAT(m.warnings, Contains(HasSubstr("timer ran 49.7 ms late")));
 }
 
+TEST(Measure, ALagThatIsSmallBesideWhatWasMeasuredIsNotSaid) {
+  Phase phase = phase_of({answered(0, {2000, 4000}, 6000, 2)});
+  phase.lag_ms = {0.1, 0.2, 40, 50};
+  EXPECT_THAT(measured(phase).warnings, IsEmpty());
+}
+
 TEST(Measure, LateSendsOfAnOpenLoopAreReported) {
   RequestLog late = answered(0, {100}, 200, 1);
   late.sent = ms(60);
