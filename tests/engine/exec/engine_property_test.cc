@@ -53,13 +53,20 @@ fake::Received run_alone(const sched::GenerateSpec& spec) {
 
 EngineOptions random_options(Random& random) {
   const std::int32_t block_size = std::int32_t{1} << between(random, 0, 4);
-  // The longest request has 24 + 20 + 40 tokens; from barely that to plenty.
-  const std::int32_t least = (84 + block_size - 1) / block_size;
-  EngineOptions options = small_options(between(random, least, least * 4), block_size);
+  EngineOptions options = small_options(0, block_size);
   options.sequences_max = between(random, 1, 12);
   options.step_tokens_max = between(random, 1, 64);
   options.prefix_caching = between(random, 0, 3) > 0;
   options.foresight = between(random, 0, 1) == 0;
+  const std::vector<cache::KvGroup> windows[] = {{{}, {.window = 9}},
+                                                 {{.window = 20}},
+                                                 {{.window = 3}, {}, {}},
+                                                 {{.window = 5}, {.window = 30}}};
+  if (between(random, 0, 1) == 0) options.kv_groups = windows[random() % std::size(windows)];
+  // The longest request has 24 + 20 + 40 tokens; from barely that to plenty.
+  const cache::KvCacheOptions kv{.block_size = block_size, .groups = options.kv_groups};
+  const std::int32_t least = cache::blocks_for(kv, 84, options.step_tokens_max);
+  options.kv.block_count = between(random, least, least * 4);
   return options;
 }
 
