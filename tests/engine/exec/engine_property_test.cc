@@ -1,13 +1,11 @@
 #include <gtest/gtest.h>
 
-#include <map>
 #include <random>
 
 #include "tests/engine/exec/loop_bench.h"
+#include "tests/engine/exec/random_workload.h"
 
-/// Random workloads on random small engines: whatever runs beside it, a request gets the tokens
-/// that it gets alone. The fake forward CHECKs every slot, and the loop checks integrity after each
-/// step.
+/// Whatever runs beside it, a request gets the tokens that it gets alone.
 namespace kantha::exec {
 namespace {
 
@@ -51,88 +49,9 @@ fake::Received run_alone(const sched::GenerateSpec& spec) {
   return bench.of(spec.id);
 }
 
-EngineOptions random_options(Random& random) {
-  const std::int32_t block_size = std::int32_t{1} << between(random, 0, 4);
-  EngineOptions options = small_options(0, block_size);
-  options.sequences_max = between(random, 1, 12);
-  options.step_tokens_max = between(random, 1, 64);
-  options.prefix_caching = between(random, 0, 3) > 0;
-  options.foresight = between(random, 0, 1) == 0;
-  const std::vector<cache::KvGroup> windows[] = {{{}, {.window = 9}},
-                                                 {{.window = 20}},
-                                                 {{.window = 3}, {}, {}},
-                                                 {{.window = 5}, {.window = 30}}};
-  if (between(random, 0, 1) == 0) options.kv_groups = windows[random() % std::size(windows)];
-  // The longest request has 24 + 20 + 40 tokens; from barely that to plenty.
-  const cache::KvCacheOptions kv{.block_size = block_size, .groups = options.kv_groups};
-  const std::int32_t least = cache::blocks_for(kv, 84, options.step_tokens_max);
-  options.kv.block_count = between(random, least, least * 4);
-  return options;
-}
-
-struct Totals {
-  std::int64_t preemptions = 0;
-  std::int64_t hits = 0;
-  std::int64_t aborts = 0;
-  std::int64_t forks = 0;  ///< samples that shared their parent's prompt
-  std::int64_t waits = 0;  ///< for a head that another request computed
-};
-
-void run_workload(std::uint64_t seed, Totals& totals) {
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  Random random(seed);
-  LoopBench bench(random_options(random));
-  std::vector<std::vector<TokenId>> heads;
-  for (int i = 0; i < 3; ++i) heads.push_back(random_tokens(random, between(random, 1, 24)));
-  std::map<std::uint64_t, sched::GenerateSpec> specs;
-  const int request_count = between(random, 1, 24);
-  for (std::uint64_t id = 1; id <= static_cast<std::uint64_t>(request_count); ++id) {
-    specs[id] = random_spec(random, id, heads);
-    if (id > 1 && between(random, 0, 3) == 0) {
-      const std::uint64_t parent = 1 + random() % (id - 1);
-      specs[id].prompt = specs[parent].prompt;
-      specs[id].fork_of = RequestId{parent};
-    }
-    specs[id].tenant = std::string(1, static_cast<char>('a' + between(random, 0, 2)));
-    specs[id].slo = static_cast<sched::SloClass>(between(random, 0, 2));
-    ASSERT_TRUE(bench.submit(specs[id]).ok());
-    for (int turns = between(random, 0, 6); turns > 0; --turns) bench.turn();
-    if (between(random, 0, 7) == 0) bench.abort({1 + random() % id});
-  }
-  ASSERT_TRUE(bench.drain()) << "every request ends";
-  ASSERT_EQ(bench.loop().kv().active(), 0) << "every block comes back";
-  EXPECT_FALSE(bench.recorder().after_finish());
-  for (const auto& [id, spec] : specs) {
-    const fake::Received together = bench.of({id});
-    const fake::Received alone = run_alone(spec);
-    ASSERT_TRUE(together.finish.has_value());
-    if (together.finish == sched::FinishReason::kAbort) {
-      ++totals.aborts;
-      ASSERT_LE(together.tokens.size(), alone.tokens.size());
-      ASSERT_TRUE(std::equal(together.tokens.begin(), together.tokens.end(), alone.tokens.begin()));
-      continue;
-    }
-    ASSERT_EQ(together.tokens, alone.tokens) << "request " << id;
-    ASSERT_EQ(together.finish, alone.finish);
-  }
-  totals.preemptions += bench.stats().preemptions_total;
-  totals.hits += bench.stats().prefix_hits_total;
-  totals.forks += bench.stats().forks_total;
-  totals.waits += bench.stats().shared_waits_total;
-}
-
-TEST(EngineProperty, TokensDoNotDependOnNeighboursChunksHitsForksOrPreemption) {
-  Totals totals;
-  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
-    run_workload(seed, totals);
-    if (HasFatalFailure()) return;
-  }
-  // The workloads do exercise what they are about.
-  EXPECT_GT(totals.preemptions, 500);
-  EXPECT_GT(totals.hits, 1000);
-  EXPECT_GT(totals.forks, 1000);
-  EXPECT_GT(totals.waits, 100);
-  EXPECT_GT(totals.aborts, 300);
+TEST(EngineProperty, TokensDoNotDependOnNeighboursChunksHitsForksWindowsOrPreemption) {
+  constexpr std::uint64_t kWorkloads = 2000;
+  expect_everything_happened(run_random_workloads(1, kWorkloads), kWorkloads);
 }
 
 TEST(EngineProperty, AResumedRequestContinuesWithTheTokensItWouldHaveHad) {

@@ -44,7 +44,9 @@ class LoopBench {
     set_log_level(LogLevel::kError);  // preemption is what many tests are about
   }
 
-  Status submit(sched::GenerateSpec spec) { return inbox_.submit(std::move(spec), recorder_); }
+  Status submit(sched::GenerateSpec spec, TimePoint now = {}) {
+    return inbox_.submit(std::move(spec), recorder_, now);
+  }
   void abort(RequestId id) { inbox_.abort(id); }
   bool turn() { return loop_.turn(Duration::zero()); }
   /// Turns until nothing is open; false when that takes more than `turns_max`.
@@ -57,6 +59,7 @@ class LoopBench {
   fake::Received of(RequestId id) const { return recorder_->of(id); }
   fake::EventRecorder& recorder() { return *recorder_; }
   EngineLoop& loop() { return loop_; }
+  FakeClock& clock() { return clock_; }
   gateway::Inbox& inbox() { return inbox_; }
 
  private:
