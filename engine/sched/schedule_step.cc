@@ -54,7 +54,7 @@ std::size_t choose_victim(std::span<const RunningCounts> running, VictimRule rul
   CHECK(running.size() > 1, "a request alone fits the pool");
   const auto standing = [&](std::size_t i) {
     const std::int32_t work = rule == VictimRule::kNewest ? 0 : running[i].computed;
-    return std::tuple(-running[i].priority, running[i].batch ? 0 : 1, work);
+    return std::tuple(-std::int64_t{running[i].priority}, running[i].batch ? 0 : 1, work);
   };
   std::size_t victim = 0;
   for (std::size_t i = 1; i < running.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace kantha::sched {
 namespace {
@@ -100,6 +101,11 @@ TEST(ChooseVictim, ByTheTable) {
        0},
       {"a worse priority before anything else",
        {with(counts(8, 9, 2), 1, false), with(counts(4, 5, 1), 0, true)},
+       0,
+       0},
+      {"the best of all priorities never before another",
+       {with(counts(8, 9, 2), 0, false),
+        with(counts(4, 5, 1), std::numeric_limits<std::int32_t>::min(), false)},
        0,
        0},
   };
