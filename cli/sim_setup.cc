@@ -89,7 +89,7 @@ void add_engine_flags(CLI::App& verb, SimFlags& flags) {
   verb.add_option("--step-tokens", run.step_tokens_max, "Most tokens of a step (256)")
       ->check(CLI::Range(1, 1 << 16));
   verb.add_option("--itl-target", flags.itl_target_ms,
-                  "Most ms between two tokens that a step may cause; 0: 1.75 decode steps (0)")
+                  "Most ms between two tokens that a step may cause; 0: 1.6 decode steps (0)")
       ->check(CLI::Range(0.0, 1e6));
   verb.add_option("--queue", run.requests_queued_max, "Most requests that wait (1024)")
       ->check(CLI::Range(1, kRequestsMax));

@@ -23,7 +23,7 @@ struct EngineOptions {
   std::vector<cache::KvGroup> kv_groups = {cache::KvGroup{}};
   std::int32_t requests_queued_max = 1024;
   std::int64_t prompt_tokens_queued_max = 0;  ///< 0: from ttft_target and the rate
-  /// Longest pause between two tokens of a stream that a step may cause; zero: 1.75 times a step
+  /// Longest pause between two tokens of a stream that a step may cause; zero: 1.6 times a step
   /// that only decodes (sched/step_budget.h).
   Duration itl_target{};
   /// How long a prompt may wait for its prefill: bounds the queue where prompt_tokens_queued_max

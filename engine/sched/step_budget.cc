@@ -10,7 +10,7 @@ namespace {
 
 /// Beside a target that somebody set, perhaps shorter than a decode step.
 constexpr std::int32_t kPromptRowsMin = 8;
-constexpr double kStretch = 1.75;
+constexpr double kStretch = 1.6;
 constexpr std::int64_t kLongContext = 1024;
 
 /// Largest n ≥ 0 with n · row + context token · (1 + … + n, each after `before`) ≤ `seconds`.

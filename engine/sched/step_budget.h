@@ -16,12 +16,12 @@ struct StepLoad {
 };
 
 /// A step may last until the streams that decode have waited for the ITL target. Without a target
-/// it is 1.75 times a step that only decodes: a prompt beside them at most doubles their pauses.
+/// it is 1.6 times a step that only decodes: a prompt beside them at most doubles their pauses.
 /// Where nobody decodes nobody waits, and a step takes as many tokens as it can. Pure arithmetic;
 /// one thread.
 class StepBudget {
  public:
-  /// `rows_max` tokens fit into a step; `itl_target` zero: 1.75 decode steps.
+  /// `rows_max` tokens fit into a step; `itl_target` zero: 1.6 decode steps.
   StepBudget(std::int32_t rows_max, Duration itl_target);
 
   void observe(const StepShape& shape, Duration took);

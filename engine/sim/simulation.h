@@ -21,7 +21,7 @@ struct RunOptions {
   bool prefix_caching = true;
   std::int32_t context_max = 8192;
   std::int32_t step_tokens_max = 256;
-  Duration itl_target{};  ///< of the step budget; 0: 1.75 steps that only decode
+  Duration itl_target{};  ///< of the step budget; 0: 1.6 steps that only decode
   std::int32_t requests_queued_max = 1024;
   std::int64_t prompt_tokens_queued_max = 1 << 20;
   sched::VictimRule victims = sched::VictimRule::kLeastComputed;
