@@ -68,7 +68,7 @@ def complete(engine, **body):
 
 
 def in_parallel(calls):
-    """Runs each call on a thread of its own; gives their values in order, or raises the first error."""
+    """Runs each call on a thread of its own; their values in order, or the first error."""
     values = [None] * len(calls)
     errors = []
 
@@ -96,5 +96,5 @@ def quantile(values, share):
 
 def words(count, start=0):
     """Distinct plain words, about one to two tokens each."""
-    stems = ["river", "stone", "cloud", "amber", "north", "paper", "light", "wheel", "green", "salt"]
+    stems = "river stone cloud amber north paper light wheel green salt".split()
     return " ".join(f"{stems[(start + i) % 10]} {(start + i * 7) % 97}" for i in range(count))
