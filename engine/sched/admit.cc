@@ -12,6 +12,9 @@ namespace {
 constexpr std::size_t kLookahead = 8;
 /// Starts that may overtake one that does not fit; then the room is kept for it.
 constexpr std::int32_t kOvertakesMax = 16;
+/// A look-up in the cache costs as much as a prompt is long. One that does not fit is looked up
+/// again after a step for so many of its tokens, and one such in a step.
+constexpr std::int32_t kTokensPerWait = 256;
 
 }  // namespace
 
@@ -55,8 +58,8 @@ Sequence* Scheduler::next_in_line() {
     return sequence->resumes() || sequence->overtaken >= kOvertakesMax;
   };
   if (running_count() >= options_.sequences_max) return nullptr;
-  if (std::ranges::any_of(refused_, keeps_room)) return nullptr;
   while (true) {
+    if (std::ranges::any_of(refused_, keeps_room)) return nullptr;
     const std::span<Sequence* const> front = line_.front(kLookahead);
     const auto fresh = std::ranges::find_if(
         front, [this](const Sequence* sequence) { return sequence->refused_step != step_; });
@@ -65,10 +68,26 @@ Sequence* Scheduler::next_in_line() {
   }
 }
 
-/// Finds out, once in a step, what a waiting sequence misses; false when it left the line because
-/// another one is computing its head.
+/// Whether a sequence that did not fit still does not, by what the cache had for it then.
+bool Scheduler::still_too_large(const Sequence& sequence) {
+  const auto patience = static_cast<std::uint64_t>(sequence.wanted() / kTokensPerWait);
+  if (sequence.search_step == 0 || patience == 0) return false;
+  const bool due = step_ - sequence.search_step >= patience && last_search_step_ != step_;
+  if (!due && plan_start(sequence, sequence.search_known, sequence.search_needed, 1) == 0) {
+    return true;
+  }
+  last_search_step_ = step_;
+  return false;
+}
+
+/// Finds out, once in a step, what a waiting sequence misses; false when it cannot start: it does
+/// not fit, or it left the line because another one is computing its head.
 bool Scheduler::look(Sequence& sequence) {
   if (sequence.looked_step == step_) return true;
+  if (still_too_large(sequence)) {
+    refuse(sequence);
+    return false;
+  }
   sequence.looked_step = step_;
   std::int32_t known = sequence.wanted() - 1;
   if (!sequence.forks) {
@@ -97,6 +116,9 @@ std::int32_t Scheduler::start(Sequence& sequence, std::int32_t tokens) {
     granted = try_start(sequence, hit, tokens);
   }
   if (granted == 0) {
+    sequence.search_step = step_;
+    sequence.search_known = hit.tokens;
+    sequence.search_needed = blocks_needed(sequence, hit);
     refuse(sequence);
     return 0;
   }
@@ -166,6 +188,7 @@ void Scheduler::begin(Sequence& sequence, std::int32_t known, std::int32_t neede
                       std::int32_t granted) {
   for (Sequence* overtaken : refused_) ++overtaken->overtaken;
   sequence.overtaken = 0;
+  sequence.search_step = 0;
   spare_blocks_ -= needed;
   if (foreseen_step_ == step_) {
     foresight_.add(growth_of(sequence, needed), lengths_, row_growth_);

@@ -109,6 +109,7 @@ class Scheduler {
  private:
   // admit.cc
   Sequence* next_in_line();
+  bool still_too_large(const Sequence& sequence);
   bool look(Sequence& sequence);
   static bool goes_before(const Sequence& waiting, const RunningCounts& prefill);
   std::int32_t start(Sequence& sequence, std::int32_t tokens);
@@ -177,7 +178,8 @@ class Scheduler {
   std::vector<RunningCounts> counts_;  ///< [running]
   std::vector<std::size_t> decodes_;   ///< indices of running ones
   std::vector<std::size_t> prefills_;
-  std::vector<Sequence*> refused_;  ///< did not fit
+  std::vector<Sequence*> refused_;      ///< did not fit
+  std::uint64_t last_search_step_ = 0;  ///< that looked up one that had not fitted before
   std::int32_t spare_blocks_ = 0;
   Foresight foresight_;  ///< of those that run
   std::uint64_t foreseen_step_ = 0;

@@ -51,6 +51,9 @@ struct Sequence {
   std::int32_t demand = 0;            ///< its part of the tokens that wait; 0 while it runs
   std::int32_t overtaken = 0;         ///< starts of others since it did not fit
   std::uint64_t refused_step = 0;     ///< the step in which it did not fit
+  std::uint64_t search_step = 0;      ///< that last found no room after a look-up; 0: none did
+  std::int32_t search_known = 0;      ///< tokens that were known then
+  std::int32_t search_needed = 0;     ///< and idle blocks that it would have taken
   std::uint64_t looked_step = 0;      ///< the step in which it was next
   std::int32_t missing = 0;           ///< tokens to be computed, as seen then
 
