@@ -11,6 +11,8 @@ namespace {
 /// Beside a target that somebody set, perhaps shorter than a decode step.
 constexpr std::int32_t kPromptRowsMin = 8;
 constexpr double kStretch = 1.6;
+constexpr double kPromptStepSeconds = 0.25;
+constexpr std::int32_t kPromptStepRowsMin = 32;
 constexpr std::int64_t kLongContext = 1024;
 
 /// Largest n ≥ 0 with n · row + context token · (1 + … + n, each after `before`) ≤ `seconds`.
@@ -34,8 +36,17 @@ void StepBudget::observe(const StepShape& shape, Duration took) {
   cost_.observe(shape, std::chrono::duration<double>(took).count());
 }
 
+/// Whoever comes or leaves waits for the step that runs: it may be long, but not very long.
+std::int32_t StepBudget::prompt_tokens(const StepLoad& load) const {
+  if (!cost_.measured()) return rows_max_;
+  const double rows =
+      rows_within(kPromptStepSeconds - cost_.estimate({}), cost_, load.prefill_context);
+  const std::int32_t least = std::min(kPromptStepRowsMin, rows_max_);
+  return static_cast<std::int32_t>(std::clamp<double>(rows, least, rows_max_));
+}
+
 std::int32_t StepBudget::tokens(const StepLoad& load) const {
-  if (load.decodes == 0) return rows_max_;
+  if (load.decodes == 0) return prompt_tokens(load);
   double prompt_rows = rows_max_ / 4 - load.decodes;
   double least = kPromptRowsMin;
   if (cost_.measured()) {

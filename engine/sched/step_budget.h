@@ -17,8 +17,8 @@ struct StepLoad {
 
 /// A step may last until the streams that decode have waited for the ITL target. Without a target
 /// it is 1.6 times a step that only decodes: a prompt beside them at most doubles their pauses.
-/// Where nobody decodes nobody waits, and a step takes as many tokens as it can. Pure arithmetic;
-/// one thread.
+/// Where nobody decodes a step takes as many tokens as it can in a quarter of a second, at least
+/// 32: an arrival or an abort waits for its end. Pure arithmetic; one thread.
 class StepBudget {
  public:
   /// `rows_max` tokens fit into a step; `itl_target` zero: 1.6 decode steps.
@@ -38,6 +38,8 @@ class StepBudget {
   double prefill_tokens_per_second() const;
 
  private:
+  std::int32_t prompt_tokens(const StepLoad& load) const;
+
   std::int32_t rows_max_;
   double target_seconds_;
   StepCost cost_;

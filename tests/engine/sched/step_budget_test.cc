@@ -193,6 +193,32 @@ TEST(StepBudget, AStepOfTheBudgetEndsAboutAtTheTarget) {
   }
 }
 
+TEST(StepBudget, WhereNobodyDecodesAStepIsAsLongAsAnArrivalCanWait) {
+  struct Case {
+    const char* name;
+    double speed;  ///< of the machine, as times its costs
+    std::int32_t before;
+    double shortest, longest;  ///< seconds of the step
+  };
+  constexpr Case kCases[] = {
+      {"a fast machine fills the step", 0.5, 0, 0, 0.25},
+      {"a slow one stops in time", 6, 0, 0.2, 0.3},
+      {"deep in a prompt too", 6, 3000, 0.2, 0.3},
+  };
+  for (const Case& c : kCases) {
+    Machine machine;
+    machine.fixed *= c.speed;
+    machine.per_row *= c.speed;
+    machine.per_context *= c.speed;
+    const StepBudget budget = taught(machine, {});
+    const std::int32_t rows = budget.tokens({.prefill_context = c.before});
+    const double took = machine.exact(prompt_step(0, rows, c.before));
+    EXPECT_TRUE(rows == kRowsMax || took >= c.shortest) << c.name << ": " << took;
+    EXPECT_TRUE(rows == 32 || took <= c.longest) << c.name << ": " << took << ", " << rows;
+    EXPECT_EQ(rows == kRowsMax, c.speed < 1) << c.name << ": " << rows;
+  }
+}
+
 TEST(StepBudget, DeepInALongPromptAFewRowsAreEnough) {
   Machine machine;
   const StepBudget budget = taught(machine, {});
@@ -210,7 +236,7 @@ TEST(StepBudget, PromptsMoveEvenWhereDecodesAloneMissTheTarget) {
   Machine machine;
   const StepBudget budget = taught(machine, seconds(0.001));
   EXPECT_EQ(budget.tokens({.decodes = 8, .decode_context = 4000}), 8 + 8);
-  EXPECT_EQ(budget.tokens({}), kRowsMax);
+  EXPECT_GE(budget.tokens({}), 200) << "nobody decodes";
 }
 
 TEST(StepBudget, TellsTheRates) {
