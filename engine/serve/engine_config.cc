@@ -52,7 +52,7 @@ Status read_kv_memory(const JsonFields& engine, EngineConfig& config) {
 }
 
 Status read_sizes(const JsonFields& engine, EngineConfig& config) {
-  TRY(const auto context, engine.integer("maxModelLen", 1, 1 << 20));
+  TRY(const auto context, engine.integer("maxModelLen", 2, 1 << 20));
   assign(config.context_max, context);
   TRY(const auto sequences, engine.integer("maxNumSeqs", 1, 4096));
   assign(config.sequences_max, sequences);

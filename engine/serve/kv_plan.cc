@@ -10,6 +10,7 @@ namespace kantha::serve {
 namespace {
 
 constexpr std::int32_t kContextDefault = 8192;
+constexpr std::int32_t kContextMin = 2;
 constexpr std::int64_t kTypicalTokens = 2048;
 constexpr std::int64_t kBlocksMin = 4;
 
@@ -31,6 +32,12 @@ Result<KvPlan> plan_kv(const EngineConfig& config, const KvFacts& facts) {
   if (plan.context_max > facts.model_context) {
     return invalid_argument("engine.maxModelLen: expected at most the model's context of " +
                                 std::to_string(facts.model_context) + " tokens, got " +
+                                std::to_string(plan.context_max),
+                            "engine.maxModelLen");
+  }
+  if (plan.context_max < kContextMin) {
+    return invalid_argument("engine.maxModelLen: expected at least " + std::to_string(kContextMin) +
+                                " tokens, for a prompt and an answer, got " +
                                 std::to_string(plan.context_max),
                             "engine.maxModelLen");
   }

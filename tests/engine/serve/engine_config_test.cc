@@ -78,6 +78,7 @@ TEST(EngineConfig, EachFaultNamesItsKey) {
   };
   EXPECT_EQ(engine(R"("maxNumSeq":3)"), "engine.maxNumSeq");
   EXPECT_EQ(engine(R"("maxNumSeqs":0)"), "engine.maxNumSeqs");
+  EXPECT_EQ(engine(R"("maxModelLen":1)"), "engine.maxModelLen");
   EXPECT_EQ(engine(R"("blockSize":257)"), "engine.blockSize");
   EXPECT_EQ(engine(R"("blockSize":"16")"), "engine.blockSize");
   EXPECT_EQ(engine(R"("kvCacheMemory":"12Q")"), "engine.kvCacheMemory");

@@ -21,6 +21,7 @@ const PlanCase kCases[] = {
     {"window is at most 8192 by default", 0, 64 * kMi, {131072, kMi, 1024 * kMi}, 8192, 64},
     {"a larger window may be asked for", 16384, 64 * kMi, {131072, kMi, 1024 * kMi}, 16384, 64},
     {"but not more than the model has", 4096, 64 * kMi, {2048, kMi, 1024 * kMi}, 0, 0},
+    {"nor less than a prompt and an answer", 0, 64 * kMi, {1, kMi, 1024 * kMi}, 0, 0},
     {"pool is what the sequences need", 1024, 0, {8192, 1000, 1 << 30}, 1024, 64 * 64},
     {"counting typical lengths only", 8192, 0, {8192, 1000, 1 << 30}, 8192, 64 * 128},
     {"and at most a quarter of the memory", 8192, 0, {8192, kMi, 1024 * kMi}, 8192, 256},
