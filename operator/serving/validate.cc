@@ -129,7 +129,11 @@ void judge_engine(const EngineSpec& engine, Judge& judge) {
   const EngineConfig& config = engine.config;
   const std::string path = "spec.engine.config.";
   judge.text("spec.engine.image", engine.image);
-  judge.range(path + "maxModelLen", config.max_model_len, 0, kTokensMax);
+  if (config.max_model_len == 1) {
+    judge.add(path + "maxModelLen", "expected 0 (the model's own) or at least 2, got 1");
+  } else {
+    judge.range(path + "maxModelLen", config.max_model_len, 0, kTokensMax);
+  }
   judge.range(path + "maxNumSeqs", config.max_num_seqs, 1, 4'096);
   judge.range(path + "blockSize", config.block_size, 1, 256);
   judge.one_of(path + "kvCacheDtype", config.kv_cache_dtype, {"auto"});

@@ -142,6 +142,8 @@ TEST(ModelServingFromYaml, EachWrongFieldIsRefusedByName) {
       {"  engine: {config: {blockSize: 0}}", "spec.engine.config.blockSize", "[1, 256], got 0"},
       {"  engine: {config: {blockSize: 257}}", "spec.engine.config.blockSize", "got 257"},
       {"  engine: {config: {maxModelLen: -5}}", "spec.engine.config.maxModelLen", "got -5"},
+      {"  engine: {config: {maxModelLen: 1}}", "spec.engine.config.maxModelLen",
+       "at least 2, got 1"},
       {"  engine: {config: {maxNumSeqs: 0}}", "spec.engine.config.maxNumSeqs", "[1, 4096]"},
       {"  engine: {config: {maxNumSeq: 1}}", "spec.engine.config.maxNumSeq", "\"maxNumSeqs\""},
       {"  engine: {config: {kvCacheDtype: fp8}}", "spec.engine.config.kvCacheDtype", "one of auto"},
