@@ -27,9 +27,6 @@ void Scheduler::add(GenerateSpec spec, std::shared_ptr<EventSink> sink) {
   sequence.order = next_order_++;
   sequence.prompt_count = static_cast<std::int32_t>(sequence.spec.prompt.size());
   sequence.tokens = std::move(sequence.spec.prompt);
-  const std::int64_t longest = std::int64_t{sequence.prompt_count} + sequence.spec.max_tokens;
-  sequence.tokens.reserve(
-      static_cast<std::size_t>(std::min<std::int64_t>(longest, options_.context_max)));
   sequence.tokens.insert(sequence.tokens.end(), sequence.spec.resumed.begin(),
                          sequence.spec.resumed.end());
   sequence.spec.resumed.clear();
@@ -197,6 +194,10 @@ void Scheduler::begin(Sequence& sequence, std::int32_t known, std::int32_t neede
   set_demand(sequence, 0);
   // Recomputation is not the tenant's doing.
   if (!sequence.resumes()) line_.charge(*sequence.flow, sequence.wanted() - known);
+  // Not before: a long window for each of many that wait would be much.
+  const std::int64_t longest = std::int64_t{sequence.prompt_count} + sequence.spec.max_tokens;
+  sequence.tokens.reserve(
+      static_cast<std::size_t>(std::min<std::int64_t>(longest, options_.context_max)));
   sequence.computed = known;
   sequence.shared_blocks = sequence.blocks.held();
   sequence.state = SequenceState::kRunning;
