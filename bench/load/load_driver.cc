@@ -79,6 +79,7 @@ net::Task<void> LoadDriver::closed_worker() {
   while (may_begin()) {
     const std::uint64_t index = plan_.first_index + next_++;
     const std::size_t failed_before = phase_.requests.size();
+    count_in_flight(+1);
     co_await send_one(index, now());
     const bool has_failed =
         phase_.requests.size() > failed_before && phase_.requests.back().failed();
@@ -97,6 +98,7 @@ net::Task<void> LoadDriver::open_loop() {
     if (in_flight_ >= plan_.in_flight_max) {
       ++phase_.dropped;
     } else {
+      count_in_flight(+1);  // here, since arrivals that are late come before it begins
       sends.spawn(send_one(index, due));
     }
   }
@@ -105,7 +107,6 @@ net::Task<void> LoadDriver::open_loop() {
 
 net::Task<void> LoadDriver::send_one(std::uint64_t index, Duration due) {
   const auto cancel = std::make_shared<net::CancelSignal>();
-  count_in_flight(+1);
   running_.insert(cancel);
   RequestLog log = co_await sender_(index, origin_, cancel);
   running_.erase(cancel);

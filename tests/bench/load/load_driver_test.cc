@@ -88,6 +88,13 @@ TEST_F(LoadDriverTest, ArrivalsBeyondTheBoundAreDroppedAndCounted) {
   EXPECT_EQ(phase.dropped, 3U);
 }
 
+TEST_F(LoadDriverTest, ArrivalsThatAreLateTogetherKeepToTheBoundToo) {
+  const Phase phase = run({.due = {0ms, 0ms, 0ms, 0ms, 0ms}, .in_flight_max = 2}, taking(50ms));
+  EXPECT_EQ(phase.requests.size(), 2U);
+  EXPECT_EQ(phase.dropped, 3U);
+  EXPECT_EQ(phase.in_flight_peak, 2);
+}
+
 TEST_F(LoadDriverTest, NothingButFailuresIsGivenUp) {
   Phase phase = run({.concurrency = 4, .requests = 1000}, taking(0ms, Outcome::kConnect));
   EXPECT_TRUE(phase.was_hopeless);
