@@ -30,7 +30,10 @@ bool WaitingLine::LessServed::operator()(const Flow* a, const Flow* b) const {
 WaitingLine::Flow& WaitingLine::join(std::int32_t priority, const std::string& tenant,
                                      SloClass slo) {
   std::unique_ptr<Band>& band = bands_[priority];
-  if (band == nullptr) band = std::make_unique<Band>();
+  if (band == nullptr) {
+    band = std::make_unique<Band>();
+    band->priority = priority;
+  }
   std::unique_ptr<Flow>& flow = band->flows[{tenant, slo}];
   if (flow == nullptr) {
     flow = std::make_unique<Flow>();
@@ -63,6 +66,7 @@ void WaitingLine::insert(Flow& flow, std::uint64_t order, Sequence& sequence) {
   if (flow.waiting.empty()) {
     flow.served = std::max(flow.served, level(*flow.band));
     flow.band->backlog.insert(&flow);
+    backlog_.emplace(flow.band->priority, flow.band);
   }
   CHECK(flow.waiting.emplace(order, &sequence).second, "a request waits once");
   ++size_;
@@ -74,6 +78,7 @@ void WaitingLine::erase(Flow& flow, std::uint64_t order) {
   if (!flow.waiting.empty()) return;
   flow.band->backlog.erase(&flow);
   flow.band->last = &flow;
+  if (flow.band->backlog.empty()) backlog_.erase(flow.band->priority);
 }
 
 void WaitingLine::charge(Flow& flow, std::int64_t tokens) {
@@ -96,7 +101,7 @@ void WaitingLine::settle() {
 std::span<Sequence* const> WaitingLine::front(std::size_t max) {
   settle();
   front_.clear();
-  for (const auto& [priority, band] : bands_) {
+  for (const auto& [priority, band] : backlog_) {
     for (const Flow* flow : band->backlog) {
       std::size_t depth = 0;
       for (const auto& [order, sequence] : flow->waiting) {
@@ -141,7 +146,9 @@ Status WaitingLine::check_integrity() const {
                               "\" is in the wrong place");
       }
     }
-    if (backlog != band->backlog.size()) return internal_error("waiting line: unknown flows wait");
+    if (backlog != band->backlog.size() || backlog_.contains(priority) != (backlog > 0)) {
+      return internal_error("waiting line: unknown flows wait");
+    }
   }
   if (waiting != size_ || flows != flow_count_ || idle != idle_count_) {
     return internal_error("waiting line: miscounted");

@@ -73,7 +73,8 @@ class WaitingLine {
   void forget_idle();
 
   std::map<std::int32_t, std::unique_ptr<Band>> bands_;
-  std::vector<Flow*> charged_;  ///< with charges that are not in their place in line yet
+  std::map<std::int32_t, Band*> backlog_;  ///< those in which somebody waits
+  std::vector<Flow*> charged_;             ///< with charges that are not in their place in line yet
   std::vector<Sequence*> front_;
   std::uint64_t next_turn_ = 1;
   std::uint64_t next_serial_ = 0;
@@ -97,6 +98,7 @@ class WaitingLine::Flow {
 };
 
 struct WaitingLine::Band {
+  std::int32_t priority = 0;
   std::map<std::pair<std::string, SloClass>, std::unique_ptr<Flow>> flows;
   Backlog backlog;         ///< flows with waiting requests
   Flow* last = nullptr;    ///< the last that stopped waiting, while it is known

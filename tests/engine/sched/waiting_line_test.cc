@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <random>
 
+#include "base/clock.h"
 #include "engine/sched/sequence.h"
 
 namespace kantha::sched {
@@ -216,6 +218,28 @@ TEST_F(WaitingLineTest, TheFrontIsOfSeveralFlowsAndBounded) {
   std::vector<std::uint64_t> orders;
   for (const Sequence* sequence : line_.front(6)) orders.push_back(sequence->order);
   EXPECT_EQ(orders, (std::vector<std::uint64_t>{1, 2, 3, 4, 11, 12}));
+}
+
+/// Priorities are the client's choice: those in which nobody waits cost nothing.
+TEST_F(WaitingLineTest, AThousandPrioritiesThatWereUsedDoNotSlowTheLine) {
+  for (std::int32_t priority = 1; priority <= 1000; ++priority) {
+    add("a", SloClass::kInteractive, -priority);
+    start(1);
+  }
+  EXPECT_EQ(line_.flow_count(), 1000);
+  const std::uint64_t waiting = add("b");
+  const Clock& clock = system_clock();
+  double best_us = 1e9;
+  for (int round = 0; round < 200; ++round) {
+    const TimePoint begin = clock.now();
+    const std::span<Sequence* const> front = line_.front(8);
+    best_us =
+        std::min(best_us, std::chrono::duration<double, std::micro>(clock.now() - begin).count());
+    ASSERT_EQ(front.size(), 1u);
+  }
+  std::printf("front() beside 1,000 idle priorities: %.3f us\n", best_us);
+  EXPECT_LT(best_us, 1);
+  EXPECT_EQ(next(), waiting);
 }
 
 }  // namespace
