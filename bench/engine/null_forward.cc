@@ -22,21 +22,22 @@ void NullForward::fill(std::span<float> row) {
   }
 }
 
-void NullForward::update_maximum(std::span<const float> row, std::size_t index) {
-  const std::size_t block = peaks_[index].token / exec::kLogitBlock;
+void NullForward::update_block(std::span<const float> row, std::size_t index, std::size_t block) {
   const std::size_t start = block * exec::kLogitBlock;
-  maxima_[index * exec::logit_blocks(row.size()) + block] =
-      exec::block_maximum(row.subspan(start, std::min(exec::kLogitBlock, row.size() - start)));
+  const auto logits = row.subspan(start, std::min(exec::kLogitBlock, row.size() - start));
+  const std::size_t place = index * exec::logit_blocks(row.size()) + block;
+  maxima_[place] = exec::block_maximum(logits);
+  sums_[place] = exec::block_weight(logits, maxima_[place], inverse_[index]);
 }
 
 void NullForward::move_peak(std::span<float> row, std::size_t index) {
   Peak& peak = peaks_[index];
   row[peak.token] = peak.hidden;
-  update_maximum(row, index);
+  update_block(row, index, peak.token / exec::kLogitBlock);
   peak.token = random_bits(steps_, index) % row.size();
   peak.hidden = row[peak.token];
   row[peak.token] = kPeak;
-  update_maximum(row, index);
+  update_block(row, index, peak.token / exec::kLogitBlock);
 }
 
 void NullForward::run(const exec::Batch& batch, std::span<float> logits) {
@@ -49,19 +50,28 @@ void NullForward::run(const exec::Batch& batch, std::span<float> logits) {
       fill(row);
       peaks_.push_back({.token = 0, .hidden = row[0]});
       maxima_.resize(peaks_.size() * blocks);
-      for (std::size_t token = 0; token < vocabulary; token += exec::kLogitBlock) {
-        peaks_[i] = {.token = token, .hidden = row[token]};
-        update_maximum(row, i);
-      }
+      sums_.resize(maxima_.size());
+      inverse_.resize(peaks_.size());
+      for (std::size_t block = 0; block < blocks; ++block) update_block(row, i, block);
     }
     move_peak(row, i);
   }
 }
 
-void NullForward::run_with_maxima(const exec::Batch& batch, std::span<float> logits,
-                                  std::span<float> maxima) {
+void NullForward::run_with_notes(const exec::Batch& batch, std::span<float> logits,
+                                 const exec::LogitNotes& notes) {
+  const auto vocabulary = static_cast<std::size_t>(vocabulary_);
+  const std::size_t blocks = exec::logit_blocks(vocabulary);
   run(batch, logits);
-  std::copy_n(maxima_.begin(), maxima.size(), maxima.begin());
+  for (std::size_t i = 0; i < batch.logit_rows.size(); ++i) {
+    if (inverse_[i] == notes.inverse_temperatures[i]) continue;
+    inverse_[i] = notes.inverse_temperatures[i];
+    for (std::size_t block = 0; block < blocks; ++block) {
+      update_block(logits.subspan(i * vocabulary, vocabulary), i, block);
+    }
+  }
+  std::copy_n(maxima_.begin(), notes.maxima.size(), notes.maxima.begin());
+  std::copy_n(sums_.begin(), notes.sums.size(), notes.sums.begin());
 }
 
 }  // namespace kantha::bench

@@ -15,8 +15,8 @@ class NullForward final : public exec::Forward {
       : vocabulary_(vocabulary), rows_max_(rows_max), logit_rows_max_(logit_rows_max) {}
 
   void run(const exec::Batch& batch, std::span<float> logits) override;
-  void run_with_maxima(const exec::Batch& batch, std::span<float> logits,
-                       std::span<float> maxima) override;
+  void run_with_notes(const exec::Batch& batch, std::span<float> logits,
+                      const exec::LogitNotes& notes) override;
   void copy_block(BlockId, BlockId) override {}
   std::int32_t vocabulary_size() const override { return vocabulary_; }
   std::int32_t rows_max() const override { return rows_max_; }
@@ -30,14 +30,16 @@ class NullForward final : public exec::Forward {
   };
   void fill(std::span<float> row);
   void move_peak(std::span<float> row, std::size_t index);
-  void update_maximum(std::span<const float> row, std::size_t index);
+  void update_block(std::span<const float> row, std::size_t index, std::size_t block);
 
   std::int32_t vocabulary_;
   std::int32_t rows_max_;
   std::int32_t logit_rows_max_;
   std::uint64_t steps_ = 0;
-  std::vector<Peak> peaks_;    ///< one per row seen so far
-  std::vector<float> maxima_;  ///< [rows seen so far, blocks]
+  std::vector<Peak> peaks_;     ///< one per row seen so far
+  std::vector<float> maxima_;   ///< [rows seen so far, blocks]
+  std::vector<float> sums_;     ///< [rows seen so far, blocks], at inverse_
+  std::vector<float> inverse_;  ///< [rows seen so far] wanted for this step
 };
 
 }  // namespace kantha::bench

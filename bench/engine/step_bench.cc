@@ -106,7 +106,10 @@ void print(std::vector<double>& us, const char* name) {
 
 struct Mix {
   const char* name;
-  bool (*samples)(int stream);
+  int every;  ///< each so-many-th stream samples, the others are greedy; 0: none
+  float temperature = 1;
+  float top_p = 1;
+  std::int32_t top_k = 0;
 };
 
 sched::GenerateSpec spec_of(int stream, const Mix& mix) {
@@ -116,8 +119,12 @@ sched::GenerateSpec spec_of(int stream, const Mix& mix) {
   spec.max_tokens = kContext - 32;
   spec.ignore_eos = true;
   spec.sampling.seed = static_cast<std::uint64_t>(stream);
-  spec.sampling.temperature = mix.samples(stream) ? 0.8F : 0.0F;
-  spec.sampling.top_p = mix.samples(stream) ? 0.95F : 1.0F;
+  spec.sampling.temperature = 0;
+  if (mix.every > 0 && stream % mix.every == 0) {
+    spec.sampling.temperature = mix.temperature;
+    spec.sampling.top_p = mix.top_p;
+    spec.sampling.top_k = mix.top_k;
+  }
   return spec;
 }
 
@@ -174,9 +181,11 @@ int main(int argc, char** argv) {
   app.add_option("-n,--steps", steps, "steps measured")->check(CLI::Range(1, 10'000));
   CLI11_PARSE(app, argc, argv);
   using kantha::bench::Mix;
-  for (const Mix& mix : {Mix{"greedy", [](int) { return false; }},
-                         Mix{"half temperature 0.8, top_p 0.95", [](int i) { return i % 2 == 1; }},
-                         Mix{"all temperature 0.8, top_p 0.95", [](int) { return true; }}}) {
+  for (const Mix& mix :
+       {Mix{"greedy", 0}, Mix{"half temperature 0.8, top_p 0.95", 2, 0.8F, 0.95F},
+        Mix{"all temperature 0.8", 1, 0.8F}, Mix{"all temperature 0.8, top_p 0.95", 1, 0.8F, 0.95F},
+        Mix{"all temperature 1", 1}, Mix{"all temperature 2 (flat), top_p 0.9", 1, 2, 0.9F},
+        Mix{"all temperature 1, top_k 40", 1, 1, 1, 40}}) {
     kantha::bench::measure(mix, streams, steps);
   }
   return 0;

@@ -63,6 +63,9 @@ EngineLoop::EngineLoop(std::unique_ptr<Forward> forward, EngineOptions options, 
       maxima_(std::make_unique_for_overwrite<float[]>(
           static_cast<std::size_t>(options_.sequences_max) *
           logit_blocks(static_cast<std::size_t>(forward_->vocabulary_size())))),
+      sums_(std::make_unique_for_overwrite<float[]>(
+          static_cast<std::size_t>(options_.sequences_max) *
+          logit_blocks(static_cast<std::size_t>(forward_->vocabulary_size())))),
       sampler_(forward_->threads()) {
   CHECK(std::ranges::equal(options_.kv_groups, forward_->groups()), "the forward's groups");
   CHECK(options_.step_tokens_max <= forward_->rows_max(), "a step's rows fit the forward");
@@ -96,7 +99,7 @@ void EngineLoop::warm_up() {
     while (!scheduler.empty()) {
       LapTimer timer(clock_);
       const sched::StepPlan& plan = scheduler.schedule(timer.last(), options_.step_tokens_max);
-      const LogitRows rows = run(builder_.build(plan));
+      const LogitRows rows = run(plan, builder_.build(plan));
       sampler_.sample(plan, rows, *forward_, sampled_);
       scheduler.commit(sampled_);
       if (tells) budget_.observe(plan.shape, timer.lap());
@@ -143,7 +146,7 @@ void EngineLoop::step(LapTimer& timer) {
   const Batch batch = builder_.build(plan);
   times_.build = timer.lap();
   for (const cache::BlockCopy& copy : plan.copies) forward_->copy_block(copy.from, copy.to);
-  const LogitRows rows = run(batch);
+  const LogitRows rows = run(plan, batch);
   times_.forward = timer.lap();
   sampler_.sample(plan, rows, *forward_, sampled_);
   times_.sample = timer.lap();
@@ -159,13 +162,17 @@ void EngineLoop::step(LapTimer& timer) {
 #endif
 }
 
-LogitRows EngineLoop::run(const Batch& batch) {
+LogitRows EngineLoop::run(const sched::StepPlan& plan, const Batch& batch) {
   const auto vocabulary = static_cast<std::size_t>(forward_->vocabulary_size());
   const std::size_t rows = batch.logit_rows.size();
   const std::span logits(logits_.get(), rows * vocabulary);
   const std::span maxima(maxima_.get(), rows * logit_blocks(vocabulary));
-  forward_->run_with_maxima(batch, logits, maxima);
-  return {.logits = logits, .maxima = maxima};
+  const std::span sums(sums_.get(), maxima.size());
+  forward_->run_with_notes(batch, logits,
+                           {.maxima = maxima,
+                            .inverse_temperatures = sampler_.inverse_temperatures(plan),
+                            .sums = sums});
+  return {.logits = logits, .maxima = maxima, .sums = sums};
 }
 
 /// Keeps the rate of computed tokens as a moving average over about the last 16 steps.

@@ -65,7 +65,7 @@ class EngineLoop {
  private:
   void accept(gateway::Inbox::Delivery delivery);
   void step(LapTimer& timer);
-  LogitRows run(const Batch& batch);
+  LogitRows run(const sched::StepPlan& plan, const Batch& batch);
   void measure(const sched::StepShape& shape);
   void report();
   gateway::EngineStats stats() const;
@@ -81,6 +81,7 @@ class EngineLoop {
   gateway::Outbox outbox_;
   std::unique_ptr<float[]> logits_;  ///< [sequences_max, vocabulary]
   std::unique_ptr<float[]> maxima_;  ///< [sequences_max, logit_blocks(vocabulary)]
+  std::unique_ptr<float[]> sums_;    ///< [sequences_max, logit_blocks(vocabulary)]
   StepSampler sampler_;
   std::vector<sched::SampledToken> sampled_;
   std::vector<sched::AddressedEvent> events_;

@@ -7,16 +7,30 @@
 
 namespace kantha::exec {
 
-void Forward::run_with_maxima(const Batch& batch, std::span<float> logits,
-                              std::span<float> maxima) {
+void check_notes(const LogitNotes& notes, std::size_t rows, std::size_t vocabulary) {
+  CHECK(notes.maxima.size() == rows * logit_blocks(vocabulary), "maxima [S, blocks]");
+  CHECK(notes.sums.size() == notes.maxima.size(), "sums [S, blocks]");
+  CHECK(notes.inverse_temperatures.size() == rows, "inverse_temperatures [S]");
+}
+
+void note_block(const LogitNotes& notes, std::size_t row, std::size_t block,
+                std::span<const float> logits) {
+  const std::size_t index = row * (notes.maxima.size() / notes.inverse_temperatures.size()) + block;
+  notes.maxima[index] = block_maximum(logits);
+  const float inverse = notes.inverse_temperatures[row];
+  if (inverse > 0) notes.sums[index] = block_weight(logits, notes.maxima[index], inverse);
+}
+
+void Forward::run_with_notes(const Batch& batch, std::span<float> logits, const LogitNotes& notes) {
   run(batch, logits);
   const auto vocabulary = static_cast<std::size_t>(vocabulary_size());
-  const std::size_t blocks = logit_blocks(vocabulary);
-  CHECK(maxima.size() == batch.logit_rows.size() * blocks, "maxima [S, blocks]");
-  for (std::size_t i = 0; i < maxima.size(); ++i) {
-    const std::size_t start = i % blocks * kLogitBlock;
-    maxima[i] = block_maximum(
-        logits.subspan(i / blocks * vocabulary + start, std::min(kLogitBlock, vocabulary - start)));
+  check_notes(notes, batch.logit_rows.size(), vocabulary);
+  for (std::size_t row = 0; row < batch.logit_rows.size(); ++row) {
+    for (std::size_t start = 0; start < vocabulary; start += kLogitBlock) {
+      note_block(
+          notes, row, start / kLogitBlock,
+          logits.subspan(row * vocabulary + start, std::min(kLogitBlock, vocabulary - start)));
+    }
   }
 }
 

@@ -51,6 +51,21 @@ struct KvShape {
   std::int32_t block_count = 0;
 };
 
+/// What a forward pass notes of its logits while they are in the cache, by blocks of kLogitBlock
+/// (row_kernels.h), so that sampling need not read the rows again.
+struct LogitNotes {
+  std::span<float> maxima;  ///< [S, blocks] block_maximum of each
+  /// [S] 1 / temperature at which a row's sums are wanted; 0: they are not.
+  std::span<const float> inverse_temperatures;
+  std::span<float> sums;  ///< [S, blocks] block_weight of each, of the rows that want them
+};
+
+/// CHECKs the sizes of notes.
+void check_notes(const LogitNotes& notes, std::size_t rows, std::size_t vocabulary);
+/// Writes what is noted of one block of a row's logits.
+void note_block(const LogitNotes& notes, std::size_t row, std::size_t block,
+                std::span<const float> logits);
+
 /// Computes logits for a batch with some model on some device. Owned and called by the engine
 /// thread.
 ///
@@ -61,11 +76,9 @@ class Forward {
   virtual ~Forward() = default;
   /// logits [S, vocabulary] f32, row-major. CHECKs the shapes.
   virtual void run(const Batch& batch, std::span<float> logits) = 0;
-  /// As run; also maxima [S, logit_blocks(vocabulary)] f32, row-major: block_maximum of each block
-  /// of the rows (row_kernels.h), so that a greedy choice need not read the rows. Unless a device
-  /// has something better, they are computed from the logits.
-  virtual void run_with_maxima(const Batch& batch, std::span<float> logits,
-                               std::span<float> maxima);
+  /// As run; also notes, row-major. Unless a device has something better, they are computed from
+  /// the logits.
+  virtual void run_with_notes(const Batch& batch, std::span<float> logits, const LogitNotes& notes);
   /// Copies the content of one KV block to another (copy-on-write).
   virtual void copy_block(BlockId from, BlockId to) = 0;
   /// Of the model's layers, in the order of a Batch's slots and tables; constant.

@@ -9,7 +9,6 @@
 #include "engine/exec/forward_cpu_step.h"
 #include "engine/exec/forward_cpu_weights.h"
 #include "engine/exec/forward_factory.h"
-#include "engine/exec/row_kernels.h"
 #include "engine/ops/cpu/cpu_features.h"
 
 namespace kantha::exec {
@@ -32,12 +31,10 @@ class ForwardCpu final : public Forward {
   }
 
   void run(const Batch& batch, std::span<float> logits) override { run_step(batch, logits, {}); }
-  void run_with_maxima(const Batch& batch, std::span<float> logits,
-                       std::span<float> maxima) override {
-    CHECK(maxima.size() ==
-              batch.logit_rows.size() * logit_blocks(static_cast<std::size_t>(vocabulary_size())),
-          "maxima [S, blocks]");
-    run_step(batch, logits, maxima);
+  void run_with_notes(const Batch& batch, std::span<float> logits,
+                      const LogitNotes& notes) override {
+    check_notes(notes, batch.logit_rows.size(), static_cast<std::size_t>(vocabulary_size()));
+    run_step(batch, logits, notes);
   }
 
   void copy_block(BlockId from, BlockId to) override { kv_.copy_block(from, to); }
@@ -62,7 +59,7 @@ class ForwardCpu final : public Forward {
   }
 
  private:
-  void run_step(const Batch& batch, std::span<float> logits, std::span<float> maxima) {
+  void run_step(const Batch& batch, std::span<float> logits, const LogitNotes& notes) {
     const model::LlamaConfig& config = weights_.config;
     const BatchLimits limits{options_.kv, options_.rows_max, options_.logit_rows_max,
                              config.vocabulary, kv_.layout().groups};
@@ -73,7 +70,7 @@ class ForwardCpu final : public Forward {
     last_.set_logit_rows(batch, rows_per_item, config.kv_heads);
     for (auto& taken : scratch_.items_taken) taken.store(0, std::memory_order_relaxed);
     const CpuStepContext context{weights_, kernels_, *pool_, kv_,    scratch_,
-                                 all_,     last_,    batch,  logits, maxima};
+                                 all_,     last_,    batch,  logits, notes};
     auto step = [&context](int thread) { CpuStep(context, thread).run(); };
     pool_->run(step);
   }

@@ -193,8 +193,8 @@ void CpuStep::gate_up(const CpuLayer& layer, const Activations& in, std::int64_t
                 });
 }
 
-/// By blocks of logits, so that the one who has written a block also takes its maxima while they
-/// are in the cache.
+/// By blocks of logits, so that the one who has written a block also notes what sampling
+/// will ask for while they are in the cache.
 void CpuStep::write_logits() {
   const PackedMatrix& matrix = c_.weights.output;
   const auto rows = static_cast<std::int64_t>(c_.batch.logit_rows.size());
@@ -213,14 +213,14 @@ void CpuStep::write_logits() {
         kernels_.store_tile(own_.tiles, tokens, group_rows(matrix, group), to, matrix.rows);
       }
     }
-    if (c_.maxima.empty()) return;
+    if (c_.notes.maxima.empty()) return;
     const std::int64_t start = block * static_cast<std::int64_t>(kLogitBlock);
     const auto count =
         static_cast<std::size_t>(std::min<std::int64_t>(kLogitBlock, matrix.rows - start));
     for (std::int64_t row = first * kPanelTokens; row < std::min(rows, last * kPanelTokens);
          ++row) {
-      c_.maxima[static_cast<std::size_t>(row * blocks + block)] =
-          block_maximum({c_.logits.data() + row * matrix.rows + start, count});
+      note_block(c_.notes, static_cast<std::size_t>(row), static_cast<std::size_t>(block),
+                 {c_.logits.data() + row * matrix.rows + start, count});
     }
   });
 }

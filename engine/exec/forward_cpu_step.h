@@ -22,7 +22,7 @@ struct CpuStepContext {
   const AttentionPlan& last;  ///< attention of the logit rows, for the last layer
   const Batch& batch;
   std::span<float> logits;
-  std::span<float> maxima;  ///< [S, logit_blocks] or empty: not wanted
+  LogitNotes notes;  ///< empty: not wanted
 };
 
 /// One thread's part of one step. Every thread of the pool runs the same stages with the same

@@ -26,6 +26,7 @@ std::optional<std::string> RowScan::scan(std::span<const float> logits,
   const std::size_t blocks = logit_blocks(logits.size());
   CHECK(maxima.empty() || maxima.size() == blocks, "a maximum for each block");
   logits_ = logits;
+  masked_blocks_.clear();
   if (maxima.empty()) {
     block_max_.clear();
     for (std::size_t i = 0; i < blocks; ++i) {
@@ -50,6 +51,7 @@ std::optional<std::string> RowScan::mask(std::span<float> logits, std::span<cons
   for (const TokenId token : tokens) {
     const std::size_t index = static_cast<std::size_t>(token) / kLogitBlock;
     block_max_[index] = block_maximum(block_of(logits_, index));
+    masked_blocks_.push_back(index);
   }
   return judge();
 }
@@ -61,12 +63,18 @@ TokenId RowScan::argmax() const {
 
 void RowScan::above(float floor, std::vector<Candidate>& kept) const {
   kept.clear();
+  constexpr std::size_t kRun = 32;  // tokens that are looked at together
+  const float below = std::nextafter(floor, kNothing);
   for (std::size_t block = 0; block < block_max_.size(); ++block) {
     if (block_max_[block] < floor) continue;
     const std::size_t end = std::min((block + 1) * kLogitBlock, logits_.size());
-    for (std::size_t i = block * kLogitBlock; i < end; ++i) {
-      if (logits_[i] >= floor && logits_[i] > kNothing) {
-        kept.push_back({.logit = logits_[i], .token = static_cast<TokenId>(i)});
+    for (std::size_t start = block * kLogitBlock; start < end; start += kRun) {
+      const auto run = logits_.subspan(start, std::min(kRun, end - start));
+      if (count_above(run, below) == 0) continue;
+      for (std::size_t i = start; i < start + run.size(); ++i) {
+        if (logits_[i] >= floor && logits_[i] > kNothing) {
+          kept.push_back({.logit = logits_[i], .token = static_cast<TokenId>(i)});
+        }
       }
     }
   }
@@ -90,27 +98,52 @@ void RowScan::best(std::size_t n, std::vector<Candidate>& kept) const {
   kept.resize(n);
 }
 
-void RowWeights::set(std::span<const float> logits, float max, float temperature) {
-  logits_ = logits;
-  scale_ = {.max = max, .inverse = 1.0F / temperature};
-}
-
-std::span<const float> RowWeights::block(std::size_t index) const {
-  return block_of(logits_, index);
+void RowWeights::set(const RowScan& scan, float temperature) {
+  scan_ = &scan;
+  scale_ = {.max = scan.max(), .inverse = 1.0F / temperature};
 }
 
 void RowWeights::weigh(std::span<Candidate> kept) const {
-  for (Candidate& candidate : kept) candidate.weight = weight_of(candidate.logit, scale_);
+  std::array<float, kLogitBlock> weights;
+  for (std::size_t start = 0; start < kept.size(); start += weights.size()) {
+    const auto run = kept.subspan(start, std::min(weights.size(), kept.size() - start));
+    const auto of_run = std::span(weights).first(run.size());
+    std::ranges::transform(run, of_run.begin(), &Candidate::logit);
+    weigh_block(of_run, scale_, of_run);
+    for (std::size_t i = 0; i < run.size(); ++i) run[i].weight = of_run[i];
+  }
 }
 
-double RowWeights::add_up() {
-  block_sums_.clear();
-  total_ = 0;
-  for (std::size_t i = 0; i < logit_blocks(logits_.size()); ++i) {
-    block_sums_.push_back(weigh_block(block(i), scale_));
-    total_ += block_sums_.back();
+double RowWeights::add_up(std::span<const float> sums) {
+  const std::span<const float> maxima = scan_->maxima();
+  CHECK(sums.empty() || sums.size() == maxima.size(), "a sum for each block");
+  block_scales_.resize(maxima.size());
+  weigh_block(maxima, scale_, block_scales_);
+  masses_.resize(maxima.size());
+  const auto set = [&](std::size_t i, float sum) {
+    masses_[i] = double{block_scales_[i]} * double{sum};
+  };
+  const auto compute = [&](std::size_t i) {
+    set(i, block_weight(block_of(scan_->logits(), i), maxima[i], scale_.inverse));
+  };
+  if (sums.empty()) {
+    for (std::size_t i = 0; i < maxima.size(); ++i) compute(i);
+  } else {
+    for (std::size_t i = 0; i < maxima.size(); ++i) set(i, sums[i]);
+    for (const std::size_t i : scan_->masked_blocks()) compute(i);
   }
+  total_ = 0;
+  for (const double mass : masses_) total_ += mass;
   return total_;
+}
+
+double RowWeights::better_than(TokenId token, double limit) const {
+  double sum = 0;
+  for_each_better(*scan_, token, [&](std::span<const float> logits, float floor) {
+    sum += double{weigh_above(logits, scale_, floor)};
+    return sum < limit;
+  });
+  return std::min(sum, limit);
 }
 
 float RowWeights::depth_of(double need) const {
@@ -119,8 +152,8 @@ float RowWeights::depth_of(double need) const {
   by_depth_.assign(kBuckets + 1, 0);
   const float per_step = scale_.inverse / kDepthStep;
   std::array<float, kLogitBlock> weights;
-  for (std::size_t index = 0; index < logit_blocks(logits_.size()); ++index) {
-    const std::span<const float> logits = block(index);
+  for (std::size_t index = 0; index < scan_->maxima().size(); ++index) {
+    const std::span<const float> logits = block_of(scan_->logits(), index);
     weigh_block(logits, scale_, weights);
     for (std::size_t i = 0; i < logits.size(); ++i) {
       const float place = (scale_.max - logits[i]) * per_step;
@@ -138,23 +171,31 @@ float RowWeights::depth_of(double need) const {
 
 TokenId RowWeights::token_at(double target) const {
   double passed = 0;
-  std::size_t block = 0;
-  while (block + 1 < block_sums_.size() && passed + block_sums_[block] <= target) {
-    passed += block_sums_[block++];
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < masses_.size(); ++i) {
+    if (masses_[i] == 0) continue;
+    last = i;
+    if (passed + masses_[i] > target) break;
+    passed += masses_[i];
   }
   // Rounding may leave the target just behind the last weight: then the last possible token it is.
-  TokenId last = -1;
-  for (std::size_t i = block * kLogitBlock; i < logits_.size(); ++i) {
-    const float weight = weight_of(logits_[i], scale_);
-    if (weight == 0) continue;
-    last = static_cast<TokenId>(i);
-    passed += double{weight};
-    if (passed > target) return last;
+  return token_in(last, (target - passed) / double{block_scales_[last]});
+}
+
+/// As token_at, in weights measured from the block's maximum.
+TokenId RowWeights::token_in(std::size_t block, double target) const {
+  const std::span<const float> logits = block_of(scan_->logits(), block);
+  std::array<float, kLogitBlock> weights;
+  weigh_block(logits, {.max = scan_->maxima()[block], .inverse = scale_.inverse}, weights);
+  double passed = 0;
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (weights[i] == 0) continue;
+    last = i;
+    passed += double{weights[i]};
+    if (passed > target) break;
   }
-  for (std::size_t i = block * kLogitBlock; last < 0 && i-- > 0;) {
-    if (weight_of(logits_[i], scale_) > 0) last = static_cast<TokenId>(i);
-  }
-  return last;
+  return static_cast<TokenId>(block * kLogitBlock + last);
 }
 
 }  // namespace kantha::exec

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,6 +38,11 @@ class RowScan {
   /// Sets tokens of the scanned row to -inf; `logits` is that row. Says what is wrong afterwards.
   std::optional<std::string> mask(std::span<float> logits, std::span<const TokenId> tokens);
 
+  std::span<const float> logits() const { return logits_; }
+  /// Of the blocks, as they are after `mask`.
+  std::span<const float> maxima() const { return block_max_; }
+  /// Blocks in which `mask` has changed something, in no order.
+  std::span<const std::size_t> masked_blocks() const { return masked_blocks_; }
   float max() const { return max_; }
   /// The best token: highest logit, lowest id of equals.
   TokenId argmax() const;
@@ -48,26 +56,50 @@ class RowScan {
 
   std::span<const float> logits_;
   std::vector<float> block_max_;
+  std::vector<std::size_t> masked_blocks_;
   mutable std::vector<float> order_;  ///< scratch of best()
   float max_ = 0;
 };
 
-/// Softmax numerators of a row, exp((logit - max) / temperature), computed where they are asked
-/// for: only sums over all tokens touch the whole row.
+/// Calls visit(logits, floor) for each block of a scanned row that may hold tokens better than one:
+/// those of these logits that are above the floor. Ends when it returns false.
+template <class Visit>
+void for_each_better(const RowScan& scan, TokenId token, Visit visit) {
+  const std::span<const float> logits = scan.logits();
+  const std::span<const float> maxima = scan.maxima();
+  const auto place = static_cast<std::size_t>(token);
+  const float logit = logits[place];
+  // Equals with a lower id are better, those with a higher one are not.
+  const float below = std::nextafter(logit, -std::numeric_limits<float>::infinity());
+  for (std::size_t i = 0; i < maxima.size(); ++i) {
+    if (maxima[i] < logit) continue;
+    const std::size_t start = i * kLogitBlock;
+    const std::size_t end = std::min(start + kLogitBlock, logits.size());
+    const std::size_t middle = std::clamp(place, start, end);
+    if (middle > start && !visit(logits.subspan(start, middle - start), below)) return;
+    if (middle < end && !visit(logits.subspan(middle, end - middle), logit)) return;
+  }
+}
+
+/// Softmax numerators of a scanned row, exp((logit - max) / temperature), computed where they are
+/// asked for, and the sums of its blocks, which a forward pass may have taken.
 class RowWeights {
  public:
-  /// 1e-5 ≤ temperature; `max` is the row's. The logits stay alive and unchanged until the next
-  /// call.
-  void set(std::span<const float> logits, float max, float temperature);
+  /// 1e-5 ≤ temperature. The scanned row stays alive and unchanged until the next call.
+  void set(const RowScan& scan, float temperature);
   float of(TokenId token) const {
-    return weight_of(logits_[static_cast<std::size_t>(token)], scale_);
+    return weight_of(scan_->logits()[static_cast<std::size_t>(token)], scale_);
   }
   /// Sets the weights of some tokens of the row.
   void weigh(std::span<Candidate> kept) const;
-  /// Adds up all weights, block by block.
-  double add_up();
+  /// Adds up all weights, block by block. `sums` [logit_blocks] are block_weight of the blocks at
+  /// this temperature, before the mask; without them the whole row is read.
+  double add_up(std::span<const float> sums = {});
   /// As add_up has found.
   double total() const { return total_; }
+  /// Weight of all tokens that are better than one, each block's in floats; adds no further than
+  /// to `limit`.
+  double better_than(TokenId token, double limit) const;
   /// A depth d (in temperatures below the best) such that tokens less than d deep weigh at least
   /// `need`, while those less than d - kDepthStep deep weigh less; infinity when all are needed.
   /// Rounding may be off by a token at the edges.
@@ -78,11 +110,12 @@ class RowWeights {
   TokenId token_at(double target) const;
 
  private:
-  std::span<const float> block(std::size_t index) const;
+  TokenId token_in(std::size_t block, double target) const;
 
-  std::span<const float> logits_;
+  const RowScan* scan_ = nullptr;
   WeightScale scale_;
-  std::vector<double> block_sums_;        ///< of kLogitBlock weights each
+  std::vector<float> block_scales_;       ///< weights of the blocks' best tokens
+  std::vector<double> masses_;            ///< of the blocks
   mutable std::vector<double> by_depth_;  ///< scratch of depth_of()
   double total_ = 0;
 };

@@ -11,6 +11,8 @@ namespace kantha::exec {
 namespace {
 
 constexpr float kGreedyBelow = 1e-5F;
+/// Draws that are cut before what is kept is put together.
+constexpr std::uint64_t kRetries = 3;
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 }  // namespace
@@ -19,17 +21,24 @@ bool is_greedy(const sched::SamplingParams& sampling) {
   return sampling.temperature < kGreedyBelow;
 }
 
+float inverse_sum_temperature(const sched::SamplingParams& sampling) {
+  // The best k, and what min_p leaves, are found in a few blocks without any sums.
+  const bool few = sampling.top_k > 0 || (sampling.min_p > 0 && sampling.top_p >= 1);
+  if (is_greedy(sampling) || few) return sampling.logprobs >= 0 ? 1.0F : 0.0F;
+  return 1.0F / sampling.temperature;
+}
+
 sched::SampledToken Sampler::sample(const LogitRow& row, const sched::SamplingParams& sampling,
                                     const DrawPoint& point) {
   sched::SampledToken result;
   std::optional<std::string> broken = scan_.scan(row.logits, row.maxima);
-  if (!broken && sampling.logprobs >= 0) take_logprobs(row.logits, sampling.logprobs);
+  if (!broken && sampling.logprobs >= 0) take_logprobs(row, sampling);
   if (!broken && !point.masked.empty()) broken = scan_.mask(row.logits, point.masked);
   if (broken) {
     result.error = std::move(*broken);
     return result;
   }
-  result.token = is_greedy(sampling) ? scan_.argmax() : draw(row.logits, sampling, point.position);
+  result.token = is_greedy(sampling) ? scan_.argmax() : draw(row, sampling, point.position);
   if (sampling.logprobs >= 0) {
     const double logit = double{row.logits[static_cast<std::size_t>(result.token)]};
     result.logprob = static_cast<float>(logit - log_sum_);
@@ -38,10 +47,12 @@ sched::SampledToken Sampler::sample(const LogitRow& row, const sched::SamplingPa
   return result;
 }
 
-void Sampler::take_logprobs(std::span<const float> logits, std::int32_t top) {
-  weights_.set(logits, scan_.max(), 1.0F);
-  log_sum_ = double{scan_.max()} + std::log(weights_.add_up());
-  scan_.best(static_cast<std::size_t>(top), kept_);
+void Sampler::take_logprobs(const LogitRow& row, const sched::SamplingParams& sampling) {
+  weights_.set(scan_, 1.0F);
+  const bool given = inverse_sum_temperature(sampling) == 1.0F;
+  log_sum_ =
+      double{scan_.max()} + std::log(weights_.add_up(given ? row.sums : std::span<const float>{}));
+  scan_.best(static_cast<std::size_t>(sampling.logprobs), kept_);
   std::ranges::sort(kept_, &Candidate::better_than);
   top_.clear();
   for (const Candidate& candidate : kept_) {
@@ -50,19 +61,41 @@ void Sampler::take_logprobs(std::span<const float> logits, std::int32_t top) {
   }
 }
 
-bool Sampler::truncates(const sched::SamplingParams& sampling, std::size_t vocabulary) const {
-  const bool top_k = sampling.top_k > 0 && static_cast<std::size_t>(sampling.top_k) < vocabulary;
-  return top_k || sampling.top_p < 1 || sampling.min_p > 0;
+bool Sampler::cuts_to_top_k(const sched::SamplingParams& sampling) const {
+  return sampling.top_k > 0 && static_cast<std::size_t>(sampling.top_k) < scan_.logits().size();
 }
 
-TokenId Sampler::draw(std::span<const float> logits, const sched::SamplingParams& sampling,
+TokenId Sampler::draw(const LogitRow& row, const sched::SamplingParams& sampling,
                       std::uint64_t position) {
   const double unit = random_unit(sampling.seed, position);
-  weights_.set(logits, scan_.max(), sampling.temperature);
-  if (!truncates(sampling, logits.size())) return weights_.token_at(unit * weights_.add_up());
+  weights_.set(scan_, sampling.temperature);
+  const bool by_min_p = sampling.min_p > 0 && sampling.top_p >= 1;
+  if (cuts_to_top_k(sampling) || by_min_p) return draw_from_kept(sampling, unit);
+  // Sums are at this temperature, or top_k is beyond the vocabulary.
+  const bool given = inverse_sum_temperature(sampling) == 1.0F / sampling.temperature;
+  const double total = weights_.add_up(given ? row.sums : std::span<const float>{});
+  // The best token alone, whose weight is 1, is enough.
+  if (double{sampling.top_p} * total <= 1) return scan_.argmax();
+  TokenId token = weights_.token_at(unit * total);
+  const std::uint64_t retries = random_bits(~sampling.seed, position);
+  for (std::uint64_t i = 0; !keeps(token, sampling); ++i) {
+    const double again = random_unit(retries, i);
+    if (i == kRetries) return draw_from_kept(sampling, again);
+    token = weights_.token_at(again * total);
+  }
+  return token;
+}
 
-  const auto vocabulary = logits.size();
-  if (sampling.top_k > 0 && static_cast<std::size_t>(sampling.top_k) < vocabulary) {
+/// After add_up: not cut by truncation.
+bool Sampler::keeps(TokenId token, const sched::SamplingParams& sampling) const {
+  if (sampling.min_p > 0 && weights_.of(token) < sampling.min_p) return false;
+  if (sampling.top_p >= 1) return true;
+  const double need = double{sampling.top_p} * weights_.total();
+  return weights_.better_than(token, need) < need;
+}
+
+TokenId Sampler::draw_from_kept(const sched::SamplingParams& sampling, double unit) {
+  if (cuts_to_top_k(sampling)) {
     scan_.best(static_cast<std::size_t>(sampling.top_k), kept_);
     weights_.weigh(kept_);
     if (sampling.top_p < 1) keep_top_p(double{sampling.top_p} * mass(0, kept_.size()), 0);
@@ -84,7 +117,7 @@ void Sampler::keep_above(float floor) {
 }
 
 void Sampler::keep_top_p_of_all(const sched::SamplingParams& sampling) {
-  const double need = double{sampling.top_p} * weights_.add_up();
+  const double need = double{sampling.top_p} * weights_.total();
   const auto logit_at = [&](float deep) { return scan_.max() - deep * sampling.temperature; };
   // A peaked row has its mass in a few tokens within some units of the best logit.
   constexpr float kPeak = 8;

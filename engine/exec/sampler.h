@@ -21,16 +21,27 @@ struct DrawPoint {
 struct LogitRow {
   std::span<float> logits;             ///< [vocabulary]; masked entries are overwritten
   std::span<const float> maxima = {};  ///< [logit_blocks] of its blocks; empty: not known
+  /// [logit_blocks] block_weight of its blocks at inverse_sum_temperature; empty: not known.
+  std::span<const float> sums = {};
 };
 
 /// The best token is taken, whatever the seed.
 bool is_greedy(const sched::SamplingParams& sampling);
+/// The inverse temperature at which a draw wants sums of its row's blocks; 0 when it needs none.
+float inverse_sum_temperature(const sched::SamplingParams& sampling);
 
-/// Draws tokens. A pure function of (logits, sampling, point): the random number is
-/// random_unit(seed, position), so neighbours in the batch do not matter and a resumed request goes
-/// on with the numbers that it would have had. One thread at a time; buffers are reused. A greedy
-/// draw from a row with maxima reads them and one block, a draw among the top_k best some blocks;
-/// only top_p alone, temperature alone and log-probabilities touch the whole row.
+/// Draws tokens. A pure function of (logits, sampling, point): the random numbers are functions of
+/// (seed, position), so neighbours in the batch do not matter and a resumed request goes on with
+/// the numbers that it would have had. Whether maxima and sums are given makes no difference to the
+/// bits. One thread at a time; buffers are reused.
+///
+/// Where a row has maxima and sums, a draw reads a few of its blocks: greedy the one of the best
+/// token; under top_k, or min_p alone, those that can hold what is kept; else the one that the
+/// random number falls into. top_p redraws what it would have cut: a token stays when those that
+/// are better weigh less than top_p, which is looked up in the blocks whose maximum is above it,
+/// and gives what is left its exact distribution, as rejection does. When a few draws in a row are
+/// cut, what is kept is put together and drawn from. Log-probabilities read the whole row when the
+/// draw needs sums at another temperature than 1.
 ///
 /// Order, over the distribution as it stands after the step before (as Hugging Face has it, and
 /// llama.cpp but for its late temperature):
@@ -47,13 +58,14 @@ class Sampler {
                              const DrawPoint& point);
 
  private:
-  void take_logprobs(std::span<const float> logits, std::int32_t top);
-  TokenId draw(std::span<const float> logits, const sched::SamplingParams& sampling,
-               std::uint64_t position);
+  void take_logprobs(const LogitRow& row, const sched::SamplingParams& sampling);
+  TokenId draw(const LogitRow& row, const sched::SamplingParams& sampling, std::uint64_t position);
+  bool keeps(TokenId token, const sched::SamplingParams& sampling) const;
+  TokenId draw_from_kept(const sched::SamplingParams& sampling, double unit);
   void keep_above(float floor);
   void keep_top_p_of_all(const sched::SamplingParams& sampling);
   void keep_top_p(double need, std::size_t begin);
-  bool truncates(const sched::SamplingParams& sampling, std::size_t vocabulary) const;
+  bool cuts_to_top_k(const sched::SamplingParams& sampling) const;
   TokenId draw_kept(double unit) const;
   double mass(std::size_t begin, std::size_t end) const;
 

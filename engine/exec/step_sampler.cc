@@ -4,6 +4,15 @@
 
 namespace kantha::exec {
 
+std::span<const float> StepSampler::inverse_temperatures(const sched::StepPlan& plan) {
+  inverse_temperatures_.clear();
+  for (const sched::Grant& grant : plan.grants) {
+    if (!grant.samples()) continue;
+    inverse_temperatures_.push_back(inverse_sum_temperature(grant.sequence->spec.sampling));
+  }
+  return inverse_temperatures_;
+}
+
 void StepSampler::sample(const sched::StepPlan& plan, LogitRows rows, Forward& forward,
                          std::vector<sched::SampledToken>& sampled) {
   const auto vocabulary = static_cast<std::size_t>(forward.vocabulary_size());
@@ -16,7 +25,8 @@ void StepSampler::sample(const sched::StepPlan& plan, LogitRows rows, Forward& f
     DrawPoint point{.position = static_cast<std::uint64_t>(sequence.output_count())};
     if (sequence.output_count() < sequence.spec.min_tokens) point.masked = sequence.end_ids;
     const LogitRow row{.logits = rows.logits.subspan(job.row * vocabulary, vocabulary),
-                       .maxima = rows.maxima.subspan(job.row * blocks, blocks)};
+                       .maxima = rows.maxima.subspan(job.row * blocks, blocks),
+                       .sums = rows.sums.subspan(job.row * blocks, blocks)};
     sampled[job.row] =
         samplers_[static_cast<std::size_t>(thread)].sample(row, sequence.spec.sampling, point);
   };

@@ -15,10 +15,11 @@ namespace kantha::exec {
 struct LogitRows {
   std::span<float> logits;        ///< [S, vocabulary]
   std::span<const float> maxima;  ///< [S, logit_blocks(vocabulary)]
+  std::span<const float> sums;    ///< [S, logit_blocks(vocabulary)] at StepSampler's temperatures
 };
 
 /// Samples the rows of a step. Greedy rows cost next to nothing and are done at once; the others,
-/// which read whole rows, are shared out over the forward's threads. A row's token is a pure
+/// which may read whole rows, are shared out over the forward's threads. A row's token is a pure
 /// function of the row, its request's parameters and its place in the output, hence the same on
 /// whatever thread. The engine thread owns it; nothing is allocated once the largest step has been
 /// seen, but for log-probabilities that are asked for.
@@ -26,6 +27,9 @@ class StepSampler {
  public:
   explicit StepSampler(int threads) : samplers_(static_cast<std::size_t>(threads)) {}
 
+  /// Inverse temperatures [S] at which the rows' sums are wanted, for the forward pass; valid until
+  /// the next call.
+  std::span<const float> inverse_temperatures(const sched::StepPlan& plan);
   /// One result per grant that samples, in order. Masked tokens are overwritten in the logits.
   void sample(const sched::StepPlan& plan, LogitRows rows, Forward& forward,
               std::vector<sched::SampledToken>& sampled);
@@ -39,6 +43,7 @@ class StepSampler {
 
   std::vector<Sampler> samplers_;  ///< one per thread
   std::vector<Job> shared_;        ///< rows that are shared out
+  std::vector<float> inverse_temperatures_;
 };
 
 }  // namespace kantha::exec

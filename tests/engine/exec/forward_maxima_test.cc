@@ -9,7 +9,7 @@
 #include "tests/engine/exec/forward_cpu_driver.h"
 #include "tests/engine/exec/forward_cpu_tiny_model.h"
 
-/// What a Forward offers for sampling: maxima of blocks of logits, and its threads.
+/// What a Forward offers for sampling: maxima and sums of blocks of logits, and its threads.
 namespace kantha::exec {
 namespace {
 
@@ -32,9 +32,15 @@ std::unique_ptr<Forward> make(const TinyModel& tiny, std::int32_t threads) {
       .value();
 }
 
-/// One sequence of `count` tokens with the logits of every row, and their maxima if wanted.
-void run(Forward& forward, std::int32_t count, std::vector<float>& logits,
-         std::vector<float>* maxima) {
+/// What a pass notes; each third row wants no sums.
+struct Notes {
+  std::vector<float> maxima;
+  std::vector<float> inverse;
+  std::vector<float> sums;
+};
+
+/// One sequence of `count` tokens with the logits of every row, and their notes if wanted.
+void run(Forward& forward, std::int32_t count, std::vector<float>& logits, Notes* notes) {
   const std::vector<TokenId> tokens = random_tokens(count, kConfig.vocabulary, 5);
   std::vector<std::int32_t> places(tokens.size());
   std::iota(places.begin(), places.end(), 0);
@@ -50,12 +56,14 @@ void run(Forward& forward, std::int32_t count, std::vector<float>& logits,
   batch.block_table_stride = 8;
   batch.logit_rows = places;
   logits.assign(tokens.size() * 701, -1);
-  if (maxima == nullptr) {
-    forward.run(batch, logits);
-  } else {
-    maxima->assign(tokens.size() * logit_blocks(701), -1);
-    forward.run_with_maxima(batch, logits, *maxima);
+  if (notes == nullptr) return forward.run(batch, logits);
+  notes->maxima.assign(tokens.size() * logit_blocks(701), -1);
+  notes->sums.assign(notes->maxima.size(), -1);
+  notes->inverse.resize(tokens.size());
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    notes->inverse[i] = 0.5F * static_cast<float>(i % 3);
   }
+  forward.run_with_notes(batch, logits, {notes->maxima, notes->inverse, notes->sums});
 }
 
 TEST(ForwardMaxima, AreThoseOfTheBlocksOnAnyNumberOfThreads) {
@@ -66,13 +74,17 @@ TEST(ForwardMaxima, AreThoseOfTheBlocksOnAnyNumberOfThreads) {
     for (const std::int32_t threads : {1, 2, 3, 5}) {
       SCOPED_TRACE(testing::Message() << count << " rows, " << threads << " threads");
       std::vector<float> logits;
-      std::vector<float> maxima;
-      run(*make(tiny, threads), count, logits, &maxima);
+      Notes notes;
+      run(*make(tiny, threads), count, logits, &notes);
       ASSERT_EQ(std::memcmp(logits.data(), plain.data(), plain.size() * sizeof(float)), 0);
-      for (std::size_t i = 0; i < maxima.size(); ++i) {
+      for (std::size_t i = 0; i < notes.maxima.size(); ++i) {
         const std::size_t start = i % 3 * kLogitBlock;
-        const std::size_t size = std::min<std::size_t>(kLogitBlock, 701 - start);
-        ASSERT_EQ(maxima[i], std::ranges::max(std::span(plain).subspan(i / 3 * 701 + start, size)));
+        const auto block = std::span(plain).subspan(
+            i / 3 * 701 + start, std::min<std::size_t>(kLogitBlock, 701 - start));
+        const float inverse = notes.inverse[i / 3];
+        ASSERT_EQ(notes.maxima[i], std::ranges::max(block));
+        ASSERT_EQ(notes.sums[i],
+                  inverse > 0 ? block_weight(block, notes.maxima[i], inverse) : -1.0F);
       }
     }
   }
@@ -86,9 +98,9 @@ TEST(ForwardMaxima, ABrokenModelIsSeenInThem) {
   norm.bytes = std::as_bytes(std::span(broken));
   tiny.model().output_norm = norm;
   std::vector<float> logits;
-  std::vector<float> maxima;
-  run(*make(tiny, 2), 4, logits, &maxima);
-  for (const float most : maxima) EXPECT_TRUE(std::isnan(most));
+  Notes notes;
+  run(*make(tiny, 2), 4, logits, &notes);
+  for (const float most : notes.maxima) EXPECT_TRUE(std::isnan(most));
 }
 
 TEST(ForwardThreads, EveryItemIsVisitedOnceByAThreadThatExists) {

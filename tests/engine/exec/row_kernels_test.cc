@@ -56,7 +56,7 @@ TEST(RowKernels, WeightsHaveTheSameBitsInVectorsAndAlone) {
       const std::vector<float> logits = random_logits(count, count);
       const WeightScale scale{.max = 20, .inverse = 1 / temperature};
       std::vector<float> weights(count);
-      const double sum = weigh_block(logits, scale, weights);
+      const float sum = weigh_block(logits, scale, weights);
       EXPECT_EQ(sum, weigh_block(logits, scale)) << "kept or not";
       double want = 0;
       for (std::size_t i = 0; i < count; ++i) {
@@ -66,11 +66,42 @@ TEST(RowKernels, WeightsHaveTheSameBitsInVectorsAndAlone) {
         EXPECT_NEAR(double{weights[i]}, exact, exact * 3e-7 + 2e-38);
         want += double{weights[i]};
       }
-      EXPECT_NEAR(sum, want, want * 1e-12);
+      EXPECT_NEAR(double{sum}, want, want * 1e-6);
+      EXPECT_EQ(weigh_above(logits, scale, -100), sum);
     }
   }
   const std::vector<float> impossible(20, -kInfinity);
   EXPECT_EQ(weigh_block(impossible, {.max = 1, .inverse = 1}), 0);
+}
+
+TEST(RowKernels, OnlyWhatIsAboveTheFloorIsCountedAndWeighed) {
+  for (const std::size_t count : {1U, 16U, 37U, 256U}) {
+    const std::vector<float> logits = random_logits(count, count);
+    const WeightScale scale{.max = 20, .inverse = 0.5F};
+    for (const float floor : {-50.0F, -10.0F, logits[count / 2], 30.0F}) {
+      std::size_t above = 0;
+      double want = 0;
+      for (const float logit : logits) {
+        if (logit <= floor) continue;
+        ++above;
+        want += double{weight_of(logit, scale)};
+      }
+      EXPECT_EQ(count_above(logits, floor), above);
+      EXPECT_NEAR(double{weigh_above(logits, scale, floor)}, want, want * 1e-6);
+    }
+  }
+}
+
+TEST(RowKernels, ABlockIsWeighedFromItsOwnMaximum) {
+  for (const std::size_t count : {1U, 37U, 256U}) {
+    const std::vector<float> logits = random_logits(count, count);
+    const float maximum = block_maximum(logits);
+    double want = 0;
+    for (const float logit : logits) want += std::exp(double{(logit - maximum) * 0.25F});
+    EXPECT_NEAR(double{block_weight(logits, maximum, 0.25F)}, want, want * 1e-6);
+  }
+  EXPECT_EQ(block_weight(std::vector<float>(20, -kInfinity), -kInfinity, 1), 0);
+  EXPECT_EQ(block_weight(std::vector<float>(20, kNan), kNan, 1), 0);
 }
 
 }  // namespace

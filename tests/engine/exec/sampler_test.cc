@@ -258,7 +258,19 @@ sched::SamplingParams random_params(std::uint64_t seed) {
   return sampling;
 }
 
-TEST(Sampler, GivenMaximaChangeNothing) {
+/// The sums that a forward pass would give.
+std::vector<float> sums_of(std::span<const float> row, const sched::SamplingParams& sampling) {
+  std::vector<float> sums;
+  const float inverse = inverse_sum_temperature(sampling);
+  if (inverse == 0) return std::vector<float>(logit_blocks(row.size()), -1);
+  for (std::size_t start = 0; start < row.size(); start += kLogitBlock) {
+    const auto block = row.subspan(start, std::min(kLogitBlock, row.size() - start));
+    sums.push_back(block_weight(block, block_maximum(block), inverse));
+  }
+  return sums;
+}
+
+TEST(Sampler, GivenMaximaAndSumsChangeNothing) {
   Sampler with;
   Sampler without;
   for (std::uint64_t seed = 1; seed <= 600; ++seed) {
@@ -277,8 +289,10 @@ TEST(Sampler, GivenMaximaChangeNothing) {
     const DrawPoint point{.position = seed, .masked = banned};
     const std::vector<float> maxima = maxima_of(row);
     std::vector<float> copy = row;
-    const auto a = with.sample({.logits = copy, .maxima = maxima}, random_params(seed), point);
-    const auto b = without.sample({.logits = row}, random_params(seed), point);
+    const sched::SamplingParams sampling = random_params(seed);
+    const std::vector<float> sums = sums_of(row, sampling);
+    const auto a = with.sample({.logits = copy, .maxima = maxima, .sums = sums}, sampling, point);
+    const auto b = without.sample({.logits = row}, sampling, point);
     EXPECT_EQ(a.token, b.token);
     EXPECT_EQ(a.error, b.error);
     EXPECT_EQ(a.logprob, b.logprob);
@@ -300,11 +314,47 @@ TEST(Sampler, AGreedyDrawReadsTheMaximaAndOneBlock) {
   EXPECT_TRUE(got.error.empty());
 }
 
+TEST(Sampler, ADrawWithATemperatureReadsTheNotesAndAFewBlocks) {
+  std::vector<float> row = random_row(10 * kLogitBlock, 9, 2);
+  row[5 * kLogitBlock + 7] = 15;
+  row[2 * kLogitBlock + 9] = 14;
+  struct Case {
+    float top_p, min_p;
+    std::int32_t top_k;
+  };
+  for (const Case& c : {Case{1, 0, 0}, Case{0.9F, 0, 0}, Case{1, 0.05F, 0}, Case{1, 0, 2}}) {
+    sched::SamplingParams sampling = params(1);
+    sampling.top_p = c.top_p;
+    sampling.min_p = c.min_p;
+    sampling.top_k = c.top_k;
+    const std::vector<float> maxima = maxima_of(row);
+    const std::vector<float> sums = sums_of(row, sampling);
+    // What is not looked at may hold anything.
+    std::vector<float> hidden = row;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::size_t block = i / kLogitBlock;
+      if (block != 5 && block != 2) hidden[i] = std::numeric_limits<float>::quiet_NaN();
+    }
+    std::set<TokenId> seen;
+    Sampler sampler;
+    for (std::uint64_t position = 0; position < 50; ++position) {
+      std::vector<float> copy = hidden;
+      seen.insert(sampler
+                      .sample({.logits = copy, .maxima = maxima, .sums = sums}, sampling,
+                              {.position = position})
+                      .token);
+    }
+    EXPECT_EQ(seen, (std::set<TokenId>{2 * kLogitBlock + 9, 5 * kLogitBlock + 7}));
+  }
+}
+
 TEST(RowWeights, AreExponentialsAndTheirSums) {
   std::vector<float> row;
   for (int i = 0; i <= 2000; ++i) row.push_back(-static_cast<float>(i) * 0.05F);
   RowWeights weights;
-  weights.set(row, 0, 1);
+  RowScan scan;
+  ASSERT_FALSE(scan.scan(row));
+  weights.set(scan, 1);
   weights.add_up();
   double sum = 0;
   for (std::size_t i = 0; i < row.size(); ++i) {
