@@ -155,7 +155,7 @@ void EngineLoop::step(LapTimer& timer) {
   last_step_ = timer.last();
   ++steps_;
   step_sizes_.add(static_cast<std::int64_t>(batch.token_ids.size()));
-  measure(plan.shape);
+  budget_.observe(plan.shape, times_.forward + times_.own());
 #ifndef NDEBUG
   const Status whole = scheduler_.check_integrity();
   CHECK(whole.ok(), whole.error().message.c_str());
@@ -175,20 +175,9 @@ LogitRows EngineLoop::run(const sched::StepPlan& plan, const Batch& batch) {
   return {.logits = logits, .maxima = maxima, .sums = sums};
 }
 
-/// Keeps the rate of computed tokens as a moving average over about the last 16 steps.
-void EngineLoop::measure(const sched::StepShape& shape) {
-  const Duration time = times_.forward + times_.own();
-  budget_.observe(shape, time);
-  const double seconds = std::chrono::duration<double>(time).count();
-  if (seconds <= 0) return;
-  const double rate = shape.rows / seconds;
-  tokens_per_second_ += (rate - tokens_per_second_) / (tokens_per_second_ == 0 ? 1 : 16);
-}
-
 void EngineLoop::report() {
   scheduler_.take_finished(finished_);
-  inbox_.publish(
-      {.stats = stats(), .tokens_per_second = tokens_per_second_, .finished = finished_});
+  inbox_.publish({.stats = stats(), .finished = finished_});
   scheduler_.take_events(events_);
   outbox_.send(events_);
 }

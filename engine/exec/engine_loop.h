@@ -66,7 +66,6 @@ class EngineLoop {
   void accept(gateway::Inbox::Delivery delivery);
   void step(LapTimer& timer);
   LogitRows run(const sched::StepPlan& plan, const Batch& batch);
-  void measure(const sched::StepShape& shape);
   void report();
   gateway::EngineStats stats() const;
 
@@ -93,7 +92,6 @@ class EngineLoop {
   Duration step_total_{};  ///< of turns with a step
   Duration forward_total_{};
   TimePoint last_step_{};
-  double tokens_per_second_ = 0;
 };
 
 }  // namespace kantha::exec

@@ -28,7 +28,7 @@ struct EngineOptions {
   Duration itl_target{};
   /// How long a prompt may wait for its prefill: bounds the queue where prompt_tokens_queued_max
   /// is 0.
-  Duration ttft_target = std::chrono::seconds(10);
+  Duration ttft_target = std::chrono::seconds(30);
   std::vector<TokenId> end_tokens;  ///< end a generation unless ignore_eos
 };
 

@@ -76,7 +76,7 @@ struct EngineLimits {
   std::int32_t requests_queued_max = 0;  ///< waiting requests
   /// Waiting prompt tokens; 0: what can be computed within ttft_target at the measured rate.
   std::int64_t prompt_tokens_queued_max = 0;
-  Duration ttft_target = std::chrono::seconds(10);
+  Duration ttft_target = std::chrono::seconds(30);
   std::int32_t sequences_max = 0;  ///< running at once; 0: unknown, every request counts as waiting
 };
 

@@ -18,17 +18,12 @@ Error stopping() { return unavailable("the engine is stopping"); }
 
 Inbox::Inbox(EngineLimits limits) : limits_(limits) {}
 
-double Inbox::tokens_per_second() const {
-  const double prefill = stats_.prefill_tokens_per_second;
-  return prefill > 0 ? prefill : tokens_per_second_;
-}
-
 /// At most as many looks as the next step can start.
 QueueNumbers Inbox::queue() const {
   const auto fresh = static_cast<std::int64_t>(received_.size() + requests_.size());
   QueueNumbers queue{.requests_waiting = stats_.requests_waiting + fresh,
                      .tokens_waiting = stats_.waiting_tokens + received_tokens_ + request_tokens_,
-                     .tokens_per_second = tokens_per_second()};
+                     .tokens_per_second = stats_.prefill_tokens_per_second};
   StepStarts starts(limits_, stats_);
   for (std::int64_t i = 0; i < fresh; ++i) {
     const auto place = static_cast<std::size_t>(i);
@@ -97,7 +92,8 @@ EngineStats Inbox::stats() const {
   EngineStats stats = stats_;
   stats.requests_waiting += static_cast<std::int32_t>(received_.size() + requests_.size());
   stats.waiting_tokens += received_tokens_ + request_tokens_;
-  stats.prompt_tokens_queued_max = prompt_tokens_queued_max(limits_, tokens_per_second());
+  stats.prompt_tokens_queued_max =
+      prompt_tokens_queued_max(limits_, stats_.prefill_tokens_per_second);
   if (!open_.empty()) stats.busy_since = busy_since_;
   return stats;
 }
@@ -119,7 +115,6 @@ void Inbox::publish(const EngineReport& report) {
   stats_ = report.stats;
   received_.clear();
   received_tokens_ = 0;
-  tokens_per_second_ = report.tokens_per_second;
   for (const RequestId id : report.finished) open_.erase(id);
 }
 

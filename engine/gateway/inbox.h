@@ -22,8 +22,6 @@ namespace kantha::gateway {
 struct EngineReport {
   /// Of the engine's own structures: what lies in the inbox is not in it.
   EngineStats stats;
-  /// Recent rate of computed tokens while busy; stands in while stats have no prefill rate.
-  double tokens_per_second = 0;
   std::span<const RequestId> finished = {};
 };
 
@@ -67,7 +65,6 @@ class Inbox {
  private:
   // Lock held.
   QueueNumbers queue() const;
-  double tokens_per_second() const;
 
   const EngineLimits limits_;
   mutable std::mutex mutex_;
@@ -81,7 +78,6 @@ class Inbox {
   TimePoint busy_since_{};                    ///< when open_ last ceased to be empty
   bool closed_ = false;
   EngineStats stats_;  ///< of the last report
-  double tokens_per_second_ = 0;
 };
 
 }  // namespace kantha::gateway

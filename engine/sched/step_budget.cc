@@ -12,8 +12,10 @@ namespace {
 constexpr std::int32_t kPromptRowsMin = 8;
 constexpr double kStretch = 1.6;
 constexpr double kPromptStepSeconds = 0.25;
+constexpr double kStepSecondsMax = 3600;  // a machine that stood still teaches nonsense
 constexpr std::int32_t kPromptStepRowsMin = 32;
 constexpr std::int64_t kLongContext = 1024;
+constexpr std::int64_t kPromptRowsKnown = 512;
 
 /// Largest n ≥ 0 with n · row + context token · (1 + … + n, each after `before`) ≤ `seconds`.
 double rows_within(double seconds, const StepCost& cost, std::int32_t before) {
@@ -34,6 +36,7 @@ StepBudget::StepBudget(std::int32_t rows_max, Duration itl_target)
 
 void StepBudget::observe(const StepShape& shape, Duration took) {
   cost_.observe(shape, std::chrono::duration<double>(took).count());
+  prompt_rows_ += shape.rows - shape.decodes;
 }
 
 /// Whoever comes or leaves waits for the step that runs: it may be long, but not very long.
@@ -65,10 +68,12 @@ Duration StepBudget::decode_step(std::int32_t decodes, std::int64_t context) con
   if (!cost_.measured()) return Duration::zero();
   const double seconds =
       cost_.estimate({.rows = decodes, .decodes = decodes, .context_tokens = context});
-  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+  return std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(std::min(seconds, kStepSecondsMax)));
 }
 
 double StepBudget::prefill_tokens_per_second() const {
+  if (prompt_rows_ < kPromptRowsKnown) return 0;
   const double seconds =
       cost_.estimate({.rows = rows_max_, .context_tokens = rows_max_ * kLongContext});
   return cost_.measured() && seconds > 0 ? rows_max_ / seconds : 0;

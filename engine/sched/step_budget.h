@@ -34,7 +34,8 @@ class StepBudget {
   /// Estimate of a step with these decodes only; zero = not known yet. `context`: the positions
   /// that they attend to, all together.
   Duration decode_step(std::int32_t decodes, std::int64_t context) const;
-  /// Rate of full steps at the 1,024th token of a prompt; 0 = not known yet.
+  /// Rate of full steps at the 1,024th token of a prompt; 0 = not known yet: small steps say little
+  /// of full ones, so that 512 prompt tokens have to be seen first.
   double prefill_tokens_per_second() const;
 
  private:
@@ -43,6 +44,7 @@ class StepBudget {
   std::int32_t rows_max_;
   double target_seconds_;
   StepCost cost_;
+  std::int64_t prompt_rows_ = 0;  ///< seen
 };
 
 }  // namespace kantha::sched

@@ -54,7 +54,7 @@ void add_flags(CLI::App& app, Json& document) {
                   "prefilled within the TTFT target");
   add_flag<Whole>(app, document, "--ttft-target-ms", "/engine/ttftTargetMs",
                   "longest wait for a first token that the queue may cause "
-                  "(engine.ttftTargetMs); default 10000");
+                  "(engine.ttftTargetMs); default 30000");
   add_flag<Whole>(app, document, "--itl-target-ms", "/engine/itlTargetMs",
                   "longest pause between tokens that other prompts may cause "
                   "(engine.itlTargetMs); default: from measured steps");

@@ -37,7 +37,7 @@ struct EngineConfig {
   std::int32_t requests_queued_max = 1024;  ///< engine.maxQueuedRequests
   /// engine.maxQueuedTokens; 0: what the engine can prefill within ttft_target_ms, as measured.
   std::int64_t prompt_tokens_queued_max = 0;
-  std::int32_t ttft_target_ms = 10'000;  ///< engine.ttftTargetMs
+  std::int32_t ttft_target_ms = 30'000;  ///< engine.ttftTargetMs
   /// engine.itlTargetMs: longest pause between tokens that a step may cause; 0: from measured
   /// steps.
   std::int32_t itl_target_ms = 0;

@@ -72,7 +72,7 @@ struct EngineConfig {
   double gpu_memory_utilization = 0.92;
   bool prefix_caching = true;
   /// How long a first token may wait in the engine's queue; bounds it where maxQueuedTokens is 0.
-  std::int64_t ttft_target_ms = 10'000;
+  std::int64_t ttft_target_ms = 30'000;
   std::int64_t itl_target_ms = 0;  ///< pause between tokens that other prompts may cause; 0: auto
   bool operator==(const EngineConfig&) const = default;
 };

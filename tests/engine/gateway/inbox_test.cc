@@ -96,10 +96,10 @@ TEST(Inbox, TheQueuesBoundFollowsTheMeasuredRate) {
   Inbox inbox(derived);
   EngineStats stats;
   stats.prefill_tokens_per_second = 300;
-  inbox.publish({.stats = stats, .tokens_per_second = 7});
+  inbox.publish({.stats = stats});
   EXPECT_EQ(inbox.stats().prompt_tokens_queued_max, 600);
-  inbox.publish({.stats = {}, .tokens_per_second = 70});
-  EXPECT_EQ(inbox.stats().prompt_tokens_queued_max, 140) << "no rate of prefill yet";
+  inbox.publish({.stats = {}});
+  EXPECT_EQ(inbox.stats().prompt_tokens_queued_max, 1 << 20) << "no rate of prefill yet";
 }
 
 TEST(Inbox, BusySinceIsWhenTheFirstOpenRequestCameHoweverOldTheLastStepIs) {

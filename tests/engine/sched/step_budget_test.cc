@@ -239,6 +239,25 @@ TEST(StepBudget, PromptsMoveEvenWhereDecodesAloneMissTheTarget) {
   EXPECT_GE(budget.tokens({}), 200) << "nobody decodes";
 }
 
+TEST(StepBudget, AMachineThatStoodStillGivesNoAbsurdTimes) {
+  StepBudget budget(kRowsMax, {});
+  budget.observe(decode_step(1, 10), std::chrono::hours(24 * 365));
+  EXPECT_LE(budget.decode_step(64, 64 * 100'000), std::chrono::hours(1));
+  EXPECT_GE(budget.tokens({.decodes = 4, .decode_context = 4000}), 5);
+}
+
+TEST(StepBudget, AFewTokensSayNothingOfTheRate) {
+  Machine machine;
+  StepBudget budget(kRowsMax, {});
+  for (int i = 0; i < 31; ++i) {
+    budget.observe(prompt_step(0, 16, 0), seconds(machine.measure(prompt_step(0, 16, 0))));
+    budget.observe(decode_step(8, 10), seconds(machine.measure(decode_step(8, 10))));
+    ASSERT_EQ(budget.prefill_tokens_per_second(), 0) << i;
+  }
+  budget.observe(prompt_step(0, 16, 0), seconds(machine.measure(prompt_step(0, 16, 0))));
+  EXPECT_GT(budget.prefill_tokens_per_second(), 0);
+}
+
 TEST(StepBudget, TellsTheRates) {
   Machine machine;
   const StepBudget budget = taught(machine, {});
