@@ -14,8 +14,9 @@ constexpr double kStretch = 1.6;
 constexpr double kPromptStepSeconds = 0.25;
 constexpr double kStepSecondsMax = 3600;  // a machine that stood still teaches nonsense
 constexpr std::int32_t kPromptStepRowsMin = 32;
-constexpr std::int64_t kLongContext = 1024;
-constexpr std::int64_t kPromptRowsKnown = 512;
+constexpr std::int32_t kPromptStepRows = 32;  // a step that says something of the rate
+constexpr double kPromptRowsKnown = 512;
+constexpr double kPromptRowsMemory = 4096;
 
 /// Largest n ≥ 0 with n · row + context token · (1 + … + n, each after `before`) ≤ `seconds`.
 double rows_within(double seconds, const StepCost& cost, std::int32_t before) {
@@ -35,8 +36,13 @@ StepBudget::StepBudget(std::int32_t rows_max, Duration itl_target)
 }
 
 void StepBudget::observe(const StepShape& shape, Duration took) {
-  cost_.observe(shape, std::chrono::duration<double>(took).count());
-  prompt_rows_ += shape.rows - shape.decodes;
+  const double seconds = std::chrono::duration<double>(took).count();
+  cost_.observe(shape, seconds);
+  const std::int32_t prompt_rows = shape.rows - shape.decodes;
+  if (prompt_rows < kPromptStepRows || prompt_rows < 3 * shape.decodes || seconds <= 0) return;
+  const double keep = std::exp(-prompt_rows / kPromptRowsMemory);
+  prompt_rows_ = prompt_rows_ * keep + prompt_rows;
+  prompt_seconds_ = prompt_seconds_ * keep + seconds;
 }
 
 /// Whoever comes or leaves waits for the step that runs: it may be long, but not very long.
@@ -73,10 +79,7 @@ Duration StepBudget::decode_step(std::int32_t decodes, std::int64_t context) con
 }
 
 double StepBudget::prefill_tokens_per_second() const {
-  if (prompt_rows_ < kPromptRowsKnown) return 0;
-  const double seconds =
-      cost_.estimate({.rows = rows_max_, .context_tokens = rows_max_ * kLongContext});
-  return cost_.measured() && seconds > 0 ? rows_max_ / seconds : 0;
+  return prompt_rows_ < kPromptRowsKnown ? 0 : prompt_rows_ / prompt_seconds_;
 }
 
 }  // namespace kantha::sched

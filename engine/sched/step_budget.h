@@ -34,8 +34,9 @@ class StepBudget {
   /// Estimate of a step with these decodes only; zero = not known yet. `context`: the positions
   /// that they attend to, all together.
   Duration decode_step(std::int32_t decodes, std::int64_t context) const;
-  /// Rate of full steps at the 1,024th token of a prompt; 0 = not known yet: small steps say little
-  /// of full ones, so that 512 prompt tokens have to be seen first.
+  /// Rate of the last few thousand prompt tokens, of steps that were mostly prompts and not small;
+  /// 0 = not known until 512 of them were seen. Measured, because an estimate from small steps may
+  /// be wrong many times over.
   double prefill_tokens_per_second() const;
 
  private:
@@ -44,7 +45,8 @@ class StepBudget {
   std::int32_t rows_max_;
   double target_seconds_;
   StepCost cost_;
-  std::int64_t prompt_rows_ = 0;  ///< seen
+  double prompt_rows_ = 0;     ///< of steps that count, fading
+  double prompt_seconds_ = 0;  ///< that they took
 };
 
 }  // namespace kantha::sched

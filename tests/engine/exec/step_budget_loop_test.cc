@@ -108,7 +108,7 @@ TEST_F(StepBudgetLoop, TheNumbersTellWhatWasMeasured) {
   double during = 0;
   run_among_decodes(before, during);
   const gateway::EngineStats stats = inbox_->stats();
-  EXPECT_NEAR(stats.prefill_tokens_per_second, 128 / 0.133, 100);
+  EXPECT_EQ(stats.prefill_tokens_per_second, 0) << "steps beside decodes are small";
   EXPECT_NEAR(stats.decode_step_seconds, (5 + stats.requests_running) / 1000.0, 0.003);
   EXPECT_GE(stats.step_tokens_budget, 6 + 1);
   EXPECT_LT(stats.step_tokens_budget, 40);
