@@ -33,9 +33,12 @@ MAY_INCLUDE = {
     "operator": ["base", "operator"],
     "operator/kube": BASE,
     "operator/runtime": BASE + ["operator/kube"],
-    "operator/serving": BASE + ["operator/kube", "operator/runtime", "noded/api"],
+    "operator/serving": BASE + ["operator/kube", "noded/api"],
     "operator/local": BASE + ["operator/serving", "noded/api"],
-    "cli": BASE + ["operator/serving", "operator/local", "noded/api", "engine/sim", "bench/load"],
+    "operator/cluster": BASE + ["operator/kube", "operator/runtime", "operator/serving",
+                                "noded/api"],
+    "cli": BASE + ["operator/serving", "operator/local", "operator/kube", "operator/cluster",
+                   "noded/api", "engine/sim", "bench/load"],
     "bench/load": BASE,
 }
 OUR_ROOTS = ("base/", "engine/", "noded/", "operator/", "cli/", "tests/", "bench/")

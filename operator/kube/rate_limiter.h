@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+#include "base/net/task.h"
+
+/// A token bucket on our own calls, so that one operator cannot crowd an API server.
+/// One executor; time through Clock.
+namespace kantha::kube {
+
+/// The bucket's arithmetic. Pure.
+class TokenBucket {
+ public:
+  TokenBucket(double per_second, double burst) : rate_(per_second), burst_(burst), level_(burst) {}
+  /// Takes one token that is or will be there; how long to wait for it, 0 when at once.
+  Duration take(TimePoint now);
+  /// Nothing passes before `until`: the server said Retry-After.
+  void pause(TimePoint until);
+
+ private:
+  double rate_;
+  double burst_;
+  double level_;
+  TimePoint updated_{};
+  TimePoint paused_until_{};
+};
+
+class RateLimiter {
+ public:
+  /// `per_second` 0 means no limit.
+  RateLimiter(const Clock& clock, double per_second, double burst);
+  /// Suspends until the next call may be made; first come, first served.
+  net::Task<void> acquire();
+  void pause(Duration duration);
+
+ private:
+  const Clock& clock_;
+  bool unlimited_;
+  TokenBucket bucket_;
+};
+
+}  // namespace kantha::kube
