@@ -1,26 +1,19 @@
-#include <algorithm>
 #include <utility>
 #include <vector>
 
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include "base/net/task_group.h"
+#include "base/net/wait_timer.h"
 
 namespace kantha::net {
 namespace asio = boost::asio;
 
 namespace {
 
-/// Longer waits than this count as this, so that adding them to a time cannot overflow.
-constexpr Duration kLongestWait = std::chrono::hours(24 * 365);
-
-Duration bounded(Duration duration) { return std::clamp(duration, Duration::zero(), kLongestWait); }
-
 struct Waiter {
-  explicit Waiter(const asio::any_io_executor& executor) : timer(executor) {}
-  asio::steady_timer timer;
+  Waiter(const asio::any_io_executor& executor, Duration timeout) : timer(executor, timeout) {}
+  WaitTimer timer;
   bool is_notified = false;
 };
 
@@ -35,11 +28,9 @@ struct Notify::Body {
 };
 
 Task<bool> Notify::Body::wait(std::shared_ptr<Body> self, Duration timeout) {
-  const auto waiter = std::make_shared<Waiter>(self->executor);
-  waiter->timer.expires_after(bounded(timeout));
+  const auto waiter = std::make_shared<Waiter>(self->executor, timeout);
   self->waiters.push_back(waiter);
-  boost::system::error_code ignored;
-  co_await waiter->timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  co_await waiter->timer.wait();
   // The flag decides, not the error: a timer that has fired can no longer be cancelled, yet the
   // notification that came before we ran must count.
   std::erase(self->waiters, waiter);
@@ -64,8 +55,8 @@ void Notify::notify() {
 Task<bool> Notify::wait(Duration timeout) { return Body::wait(body_, timeout); }
 
 Task<void> sleep_for(Duration duration) {
-  asio::steady_timer timer(co_await asio::this_coro::executor, bounded(duration));
-  co_await timer.async_wait(asio::use_awaitable);
+  WaitTimer timer(co_await asio::this_coro::executor, duration);
+  co_await timer.wait();
 }
 
 }  // namespace kantha::net
