@@ -97,6 +97,10 @@ class ApiClient {
   void set_call_timeout(Duration timeout) { call_timeout_ = timeout; }
 
  private:
+  net::Task<void> wait_for_turn();
+  void count(std::string_view verb, std::string_view plural, std::string code, TimePoint begun);
+  /// Passes the error on; a throttled call holds the others back for a moment.
+  Error refused(Error error);
   net::Task<Result<net::HttpResponse>> exchange(std::string_view verb, std::string_view plural,
                                                 net::HttpRequest request);
 

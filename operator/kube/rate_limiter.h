@@ -9,16 +9,21 @@
 /// One executor; time through Clock.
 namespace kantha::kube {
 
-/// The bucket's arithmetic. Pure.
+/// The bucket's arithmetic: tokens are taken ahead of time, so that who comes first goes first, and
+/// none accrue in a pause. Pure.
 class TokenBucket {
  public:
   TokenBucket(double per_second, double burst) : rate_(per_second), burst_(burst), level_(burst) {}
   /// Takes one token that is or will be there; how long to wait for it, 0 when at once.
   Duration take(TimePoint now);
   /// Nothing passes before `until`: the server said Retry-After.
-  void pause(TimePoint until);
+  void pause(TimePoint now, TimePoint until);
+  /// How long a pause still lasts, for those who took their token before it began.
+  Duration pause_left(TimePoint now) const;
 
  private:
+  void refill(TimePoint now);
+
   double rate_;
   double burst_;
   double level_;
@@ -30,9 +35,10 @@ class RateLimiter {
  public:
   /// `per_second` 0 means no limit.
   RateLimiter(const Clock& clock, double per_second, double burst);
-  /// Suspends until the next call may be made; first come, first served.
-  net::Task<void> acquire();
+  /// Suspends until the next call may be made; first come, first served. How long that took.
+  net::Task<Duration> acquire();
   void pause(Duration duration);
+  const Clock& clock() const { return clock_; }
 
  private:
   const Clock& clock_;

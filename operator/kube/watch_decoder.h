@@ -26,7 +26,8 @@ class WatchDecoder {
  public:
   explicit WatchDecoder(std::size_t line_bytes_max = 8u << 20) : line_bytes_max_(line_bytes_max) {}
 
-  /// The events that the bytes complete. kOutOfRange: a line is longer than the bound.
+  /// The events that the bytes complete. kOutOfRange: a line is longer than the bound, now and in
+  /// every later call; events before that line are given first, and the error by the next call.
   Result<std::vector<WatchEvent>> feed(std::string_view bytes);
   /// Lines that were skipped so far.
   std::size_t skipped_count() const { return skipped_count_; }
@@ -39,6 +40,7 @@ class WatchDecoder {
   std::size_t line_bytes_max_;
   std::string pending_;
   std::size_t skipped_count_ = 0;
+  bool is_broken_ = false;
 };
 
 }  // namespace kantha::kube
