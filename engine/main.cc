@@ -5,11 +5,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/process.h"
-#include "engine/serve/command_line.h"
 #include "engine/engine_boot.h"
+#include "engine/serve/command_line.h"
+#include "engine/serve/engine_parent.h"
 #include "engine/serve/engine_server.h"
 
-/// kantha-engine: one model, one server.
+/// kantha-engine: one model, one server; or the parent that keeps one running.
 int main(int argc, char** argv) {
   using namespace kantha;
   watch_lifeline();
@@ -24,6 +25,7 @@ int main(int argc, char** argv) {
     std::fputs(line->print.c_str(), stdout);
     return serve::kExitOk;
   }
+  if (line->parent) return serve::EngineParent(*line->parent, system_clock()).run();
   const serve::EngineConfig config = line->config;
   LogLevel level = LogLevel::kInfo;
   if (parse_log_level(config.log_level, level)) set_log_level(level);

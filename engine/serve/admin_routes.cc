@@ -96,6 +96,7 @@ net::Task<void> get_admin_state(ServeState* state, net::HttpRequest, net::Respon
   json["version"] = version();
   json["config_hash"] = state->config.hash;
   json["pid"] = ::getpid();
+  json["engine_restarts"] = state->config.restarts;
   json["uptime_ms"] = state->phase.uptime_ms();
   json["streams"] = state->live.size();
   json["requests_total"] = state->requests_total;

@@ -2,8 +2,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 
 #include "base/version.h"
@@ -72,6 +75,78 @@ void add_flags(CLI::App& app, Json& document) {
                  "debug, info, warn or error (log.level); default info");
 }
 
+/// Being a parent, and being its child.
+struct Supervision {
+  bool wanted = false;
+  std::int64_t grace_ms = 3000;
+  std::int64_t restarts = 0;
+};
+
+constexpr const char* kGraceFlag = "--endpoint-grace-ms";
+
+void add_supervision(CLI::App& app, Supervision& supervision) {
+  app.add_flag("--supervise", supervision.wanted,
+               "keep an engine running: wait for --config, start again after a crash, and with a "
+               "new process when the file changes; the other flags are the engine's");
+  app.add_option(kGraceFlag, supervision.grace_ms,
+                 "with --supervise: how long a front door in the same pod takes new requests after "
+                 "SIGTERM; the engine takes them a second longer")
+      ->check(CLI::Range(0, 3'600'000))
+      ->capture_default_str();
+  app.add_option("--restarts", supervision.restarts, "starts before this one, for the state page")
+      ->check(CLI::NonNegativeNumber);
+}
+
+/// The arguments without those of the parent itself.
+std::vector<std::string> engine_arguments(const std::vector<std::string>& arguments) {
+  std::vector<std::string> rest;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (argument == kGraceFlag) ++i;
+    if (argument == kGraceFlag || argument == "--supervise" ||
+        argument.starts_with(std::string(kGraceFlag) + "=")) {
+      continue;
+    }
+    rest.push_back(argument);
+  }
+  return rest;
+}
+
+/// What an engine with these arguments would say to the file as it is now.
+Result<ParentFacts> check_for_parent(const std::vector<std::string>& arguments) {
+  TRY(const CommandLine line, read_command_line(arguments));
+  const EngineConfig& config = line.config;
+  if (::access(config.model_path.c_str(), R_OK) != 0) {
+    return not_found("model.path: " + config.model_path + " cannot be read");
+  }
+  ParentFacts facts;
+  facts.drain_timeout = std::chrono::seconds(config.drain_timeout_s);
+  const net::Endpoint& first = config.listen.front();
+  if (first.is_unix() || first.port != 0) facts.endpoint = first;
+  return facts;
+}
+
+/// Our own program, by its name where it still has one.
+std::string own_program() {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
+  return !error && std::filesystem::exists(path, error) ? path.string() : "/proc/self/exe";
+}
+
+Result<ParentOptions> parent_options(const std::vector<std::string>& arguments,
+                                     const std::string& config_path,
+                                     const Supervision& supervision) {
+  if (config_path.empty()) return invalid_argument("--supervise: needs --config");
+  ParentOptions options;
+  options.binary = own_program();
+  options.config_path = config_path;
+  options.arguments = engine_arguments(arguments);
+  constexpr Duration kLonger = std::chrono::seconds(1);
+  options.policy.leave_grace = std::chrono::milliseconds(supervision.grace_ms) + kLonger;
+  options.check = [rest = options.arguments] { return check_for_parent(rest); };
+  return options;
+}
+
 }  // namespace
 
 Result<CommandLine> read_command_line(const std::vector<std::string>& arguments) {
@@ -83,6 +158,8 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& arguments)
   app.add_option("--config", config_path, "JSON file; flags win over it");
   app.add_flag("--version", show_version, "print the version and exit");
   add_flags(app, overrides);
+  Supervision supervision;
+  add_supervision(app, supervision);
   CommandLine line;
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
@@ -90,7 +167,7 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& arguments)
   } catch (const CLI::CallForHelp&) {
     line.print = app.help() +
                  "\nExit status: 0 after a drain, 2 for a faulty configuration, 3 for a model "
-                 "that cannot be served.\n";
+                 "that cannot be served; with --supervise 1 when the engine keeps ending.\n";
     return line;
   } catch (const CLI::Error& error) {
     return invalid_argument(std::string(error.what()) + " (--help lists the flags)");
@@ -99,7 +176,12 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& arguments)
     line.print = "kantha-engine " + std::string(version()) + "\n";
     return line;
   }
+  if (supervision.wanted) {
+    TRY(line.parent, parent_options(arguments, config_path, supervision));
+    return line;
+  }
   TRY(line.config, load_engine_config(config_path, overrides));
+  line.config.restarts = supervision.restarts;
   return line;
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "engine/serve/engine_config.h"
+#include "engine/serve/engine_parent.h"
 
 namespace kantha::serve {
 
@@ -12,6 +14,8 @@ namespace kantha::serve {
 struct CommandLine {
   EngineConfig config = {};
   std::string print = {};  ///< --help or --version; when not empty, print it and exit with 0
+  /// --supervise: be the parent of an engine with these arguments; `config` is not read then.
+  std::optional<ParentOptions> parent = {};
 };
 
 /// Reads the arguments (without argv[0]) and the file that --config names. Errors are one sentence

@@ -50,6 +50,7 @@ struct EngineConfig {
   /// but
   /// --listen changes it, else of the merged document. Front doors compare it with their own.
   std::string hash = {};
+  std::int64_t restarts = 0;  ///< --restarts: starts before this one, as its parent counted
 };
 
 /// Checks a merged document. kInvalidArgument with the key's path as `field`.
