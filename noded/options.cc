@@ -2,11 +2,33 @@
 
 #include <CLI/CLI.hpp>
 
+#include "noded/gateway/admin_guard.h"
+
 namespace kantha::noded {
 namespace {
 
+constexpr int kExternalGraceMs = 3000;
+
+/// What the flags say before it is put into Options.
+struct Texts {
+  std::string listen = "127.0.0.1:8000";
+  std::string admin = "127.0.0.1:8001";
+  int drain_seconds = 300;
+  int drain_ms = -1;  ///< wins over drain_seconds
+  int hold_seconds = 30;
+  int grace_ms = -1;  ///< default: by the mode
+};
+
 Status check(const Options& options) {
-  if (options.engine_binary.empty()) return invalid_argument("--engine-binary: required");
+  if (options.engine_external && !options.engine_binary.empty()) {
+    return invalid_argument("--engine-binary: not with --engine-external");
+  }
+  if (!options.engine_external && !options.engine_config_source.empty()) {
+    return invalid_argument("--engine-config-source: only with --engine-external");
+  }
+  if (!options.engine_external && options.engine_binary.empty()) {
+    return invalid_argument("--engine-binary: required (or --engine-external)");
+  }
   if (options.engine_config.empty()) return invalid_argument("--engine-config: required");
   if (options.engine_socket.empty()) return invalid_argument("--engine-socket: required");
   constexpr std::size_t kUnixPathMax = 107;
@@ -17,38 +39,68 @@ Status check(const Options& options) {
   return ok_status();
 }
 
+Status check_admin(const Options& options) {
+  if (!options.admin_token_file.empty() || is_private_endpoint(options.admin)) return ok_status();
+  return invalid_argument("--admin-listen " + options.admin.to_string() +
+                          ": an admin API that others reach needs --admin-token-file");
+}
+
 Result<net::Endpoint> endpoint_flag(const char* flag, const std::string& text) {
   Result<net::Endpoint> endpoint = net::parse_endpoint(text);
   if (!endpoint.ok()) return std::move(endpoint).error().with_context(flag);
   return endpoint;
 }
 
+void add_door_flags(CLI::App& app, Options& options, Texts& texts) {
+  app.add_option("--pod", options.pod, "Name of the pod, for logs and state");
+  app.add_option("--model", options.model, "Served model name, for state");
+  app.add_option("--listen", texts.listen, "Public endpoint HOST:PORT")->capture_default_str();
+  app.add_option("--listen-fd", options.listen_fd, "Use this listening socket instead of --listen")
+      ->check(CLI::Range(3, 1 << 20));
+  app.add_option("--admin-listen,--admin", texts.admin, "Admin endpoint HOST:PORT or unix:PATH")
+      ->capture_default_str();
+  app.add_option("--admin-token-file", options.admin_token_file,
+                 "File with the admin API's bearer token; read again when it changes");
+  app.add_flag("--version", options.show_version, "Print the version and exit");
+}
+
+void add_engine_flags(CLI::App& app, Options& options) {
+  app.add_option("--engine-binary", options.engine_binary, "Path of kantha-engine");
+  app.add_flag("--engine-external", options.engine_external,
+               "Somebody else runs the engine (kantha-engine --supervise)");
+  app.add_option("--engine-config", options.engine_config, "JSON file that the engine reads");
+  app.add_option("--engine-config-source", options.engine_config_source,
+                 "File that is brought to --engine-config at the start");
+  app.add_option("--engine-socket", options.engine_socket, "Unix socket of the engine");
+  app.add_option("--engine-log", options.engine_log, "File for the engine's output");
+}
+
+void add_time_flags(CLI::App& app, Texts& texts) {
+  constexpr int kDay = 86'400;
+  app.add_option("--drain-timeout-seconds", texts.drain_seconds,
+                 "Time for running streams at the end")
+      ->check(CLI::Range(0, kDay))
+      ->capture_default_str();
+  app.add_option("--drain-timeout-ms", texts.drain_ms, "The same in milliseconds; wins")
+      ->check(CLI::Range(0, kDay * 1000));
+  app.add_option("--endpoint-grace-ms", texts.grace_ms,
+                 "After SIGTERM, how long new requests are still taken; default 3000 with "
+                 "--engine-external, else 0")
+      ->check(CLI::Range(0, 3'600'000));
+  app.add_option("--hold-timeout-seconds", texts.hold_seconds, "Longest wait for a starting engine")
+      ->check(CLI::Range(0, 3'600))
+      ->capture_default_str();
+}
+
 }  // namespace
 
 Result<Options> parse_options(int argc, const char* const* argv, std::string& help) {
   Options options;
-  std::string listen = "127.0.0.1:8000";
-  std::string admin = "127.0.0.1:8001";
-  int drain_seconds = 300;
-  int hold_seconds = 30;
+  Texts texts;
   CLI::App app{"kantha-noded: front door and engine supervisor of one pod"};
-  app.add_option("--pod", options.pod, "Name of the pod, for logs and state");
-  app.add_option("--model", options.model, "Served model name, for state");
-  app.add_option("--listen", listen, "Public endpoint HOST:PORT")->capture_default_str();
-  app.add_option("--listen-fd", options.listen_fd, "Use this listening socket instead of --listen")
-      ->check(CLI::Range(3, 1 << 20));
-  app.add_option("--admin", admin, "Admin endpoint HOST:PORT or unix:PATH")->capture_default_str();
-  app.add_option("--engine-binary", options.engine_binary, "Path of kantha-engine");
-  app.add_option("--engine-config", options.engine_config, "JSON file that the engine reads");
-  app.add_option("--engine-socket", options.engine_socket, "Unix socket of the engine");
-  app.add_option("--engine-log", options.engine_log, "File for the engine's output");
-  app.add_option("--drain-timeout-seconds", drain_seconds, "Time for running streams at the end")
-      ->check(CLI::Range(0, 86'400))
-      ->capture_default_str();
-  app.add_option("--hold-timeout-seconds", hold_seconds, "Longest wait for a starting engine")
-      ->check(CLI::Range(0, 3'600))
-      ->capture_default_str();
-  app.add_flag("--version", options.show_version, "Print the version and exit");
+  add_door_flags(app, options, texts);
+  add_engine_flags(app, options);
+  add_time_flags(app, texts);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -59,10 +111,15 @@ Result<Options> parse_options(int argc, const char* const* argv, std::string& he
   }
   if (options.show_version) return options;
   TRY_OK(check(options));
-  TRY(options.listen, endpoint_flag("--listen", listen));
-  TRY(options.admin, endpoint_flag("--admin", admin));
-  options.drain_timeout = std::chrono::seconds(drain_seconds);
-  options.hold_timeout = std::chrono::seconds(hold_seconds);
+  TRY(options.listen, endpoint_flag("--listen", texts.listen));
+  TRY(options.admin, endpoint_flag("--admin-listen", texts.admin));
+  TRY_OK(check_admin(options));
+  options.drain_timeout = texts.drain_ms >= 0 ? Duration(std::chrono::milliseconds(texts.drain_ms))
+                                              : Duration(std::chrono::seconds(texts.drain_seconds));
+  options.hold_timeout = std::chrono::seconds(texts.hold_seconds);
+  const int default_grace_ms = options.engine_external ? kExternalGraceMs : 0;
+  options.endpoint_grace =
+      std::chrono::milliseconds(texts.grace_ms >= 0 ? texts.grace_ms : default_grace_ms);
   return options;
 }
 

@@ -15,12 +15,21 @@ struct Options {
   int listen_fd = -1;    ///< a listening socket handed down; -1: bind `listen`
   net::Endpoint listen;  ///< default 127.0.0.1:8000
   net::Endpoint admin;   ///< default 127.0.0.1:8001
-  std::string engine_binary;
-  std::string engine_config;
+  /// File with the bearer token of the admin API; required where others reach the API.
+  std::string admin_token_file;
+  /// Somebody else runs the engine, in a container of its own; else it is our child.
+  bool engine_external = false;
+  std::string engine_binary;  ///< required unless external
+  std::string engine_config;  ///< the file that the engine reads
+  /// External: where the pod is told its engine's configuration (a projected file); may be empty.
+  std::string engine_config_source;
   std::string engine_socket;
   std::string engine_log;
   Duration drain_timeout = std::chrono::seconds(300);
   Duration hold_timeout = std::chrono::seconds(30);
+  /// After SIGTERM, how long new requests are still taken while the world learns that this pod
+  /// leaves. 3 s when external, else 0 (several pods share one listening socket).
+  Duration endpoint_grace = Duration::zero();
   bool show_version = false;
 };
 

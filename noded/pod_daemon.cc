@@ -2,9 +2,13 @@
 
 #include <algorithm>
 
+#include "base/digest.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "noded/engine/config_file.h"
+#include "noded/engine/external_engine.h"
+#include "noded/engine/supervisor.h"
 #include "noded/gateway/door_error.h"
 
 namespace kantha::noded {
@@ -24,6 +28,18 @@ ForwardPolicy forward_policy_for(const Options& options) {
   return policy;
 }
 
+std::unique_ptr<EngineKeeper> make_keeper(boost::asio::any_io_executor executor,
+                                          const Options& options, const Clock& clock,
+                                          net::HttpClient& client) {
+  if (options.engine_external) {
+    return std::make_unique<ExternalEngine>(executor, options.engine_socket, WatchPolicy(), clock,
+                                            client);
+  }
+  const EngineLaunch launch{options.engine_binary, options.engine_config, options.engine_socket,
+                            options.engine_log};
+  return std::make_unique<Supervisor>(executor, launch, policy_for(options), clock, client);
+}
+
 net::HttpResponse json_answer(int status, const Json& body) {
   net::HttpResponse response;
   response.status = status;
@@ -39,18 +55,20 @@ PodDaemon::PodDaemon(boost::asio::io_context& context, Options options, const Cl
       options_(std::move(options)),
       clock_(clock),
       client_(context.get_executor()),
-      supervisor_(context.get_executor(),
-                  EngineLaunch{options_.engine_binary, options_.engine_config,
-                               options_.engine_socket, options_.engine_log},
-                  policy_for(options_), clock, client_),
-      forwarder_(context.get_executor(), supervisor_, client_, forward_policy_for(options_), clock),
-      door_(supervisor_, forwarder_, client_, metrics_),
+      keeper_(make_keeper(context.get_executor(), options_, clock, client_)),
+      forwarder_(context.get_executor(), *keeper_, client_, forward_policy_for(options_), clock),
+      door_(*keeper_, forwarder_, client_, metrics_),
+      change_(context.get_executor(), *keeper_, forwarder_, options_.engine_config,
+              options_.drain_timeout),
+      guard_(options_.admin_token_file),
       tasks_(context.get_executor(), "pod") {}
 
 PodDaemon::~PodDaemon() = default;
 
 Status PodDaemon::start() {
-  publish_metrics();
+  TRY_OK(guard_.open());
+  open_metrics();
+  bring_config();
   admin_server_ = std::make_unique<net::HttpServer>(
       context_.get_executor(), [this](net::HttpRequest request, net::ResponseWriter& writer) {
         return answer_admin(std::move(request), writer);
@@ -64,11 +82,26 @@ Status PodDaemon::start() {
                                                         : public_server_->listen(options_.listen));
   log_info("pod is up",
            {{"pod", options_.pod}, {"listen", open.to_string()}, {"admin", admin.to_string()}});
-  tasks_.spawn(supervisor_.run());
+  tasks_.spawn(keeper_->run());
   return ok_status();
 }
 
-void PodDaemon::publish_metrics() {
+/// The daemon stays up without a usable configuration: its pages say why, and a push may bring one.
+void PodDaemon::bring_config() {
+  const std::string& source = options_.engine_config_source;
+  Result<std::string> hash = source.empty() ? sha256_hex_of_file(options_.engine_config)
+                                            : adopt_config(source, options_.engine_config);
+  if (hash.ok()) {
+    change_.set_told_hash(std::move(hash).value());
+    return;
+  }
+  // Without a source somebody else may still write the file.
+  if (source.empty()) return;
+  log_error("no engine configuration", {{"error", hash.error().to_string()}});
+  change_.set_error(hash.error().message);
+}
+
+void PodDaemon::open_metrics() {
   const auto gauge = [this](const char* name, const char* help, std::function<double()> read) {
     metrics_.gauge(name, help, {{"pod", options_.pod}}, std::move(read));
   };
@@ -87,9 +120,9 @@ void PodDaemon::publish_metrics() {
   counter("kantha_noded_streams_broken_total", "Streams whose engine ended",
           [&counts] { return static_cast<double>(counts.broken_streams); });
   gauge("kantha_noded_engine_ready", "1 when the engine may be used",
-        [this] { return supervisor_.ready() ? 1.0 : 0.0; });
+        [this] { return keeper_->ready() ? 1.0 : 0.0; });
   counter("kantha_noded_engine_restarts_total", "Engine starts after the first one",
-          [this] { return static_cast<double>(supervisor_.state().restarts); });
+          [this] { return static_cast<double>(keeper_->restarts()); });
 }
 
 PodState PodDaemon::state() const {
@@ -97,14 +130,18 @@ PodState PodDaemon::state() const {
   state.pod = options_.pod;
   state.model = options_.model;
   state.version = version();
-  state.phase = forwarder_.draining() ? EnginePhase::kDraining : supervisor_.phase();
-  state.message = supervisor_.message();
-  state.config_hash = supervisor_.config_hash();
-  state.engine_pid = supervisor_.pid();
-  state.engine_restarts = supervisor_.state().restarts;
+  state.draining = forwarder_.leaving();
+  state.phase = state.draining ? EnginePhase::kDraining : keeper_->phase();
+  state.message = keeper_->message();
+  if (!change_.error().empty()) state.message = change_.error() + "; " + state.message;
+  state.config_hash = keeper_->config_hash();
+  state.told_config_hash = change_.told_hash();
+  state.engine_pid = keeper_->pid();
+  state.engine_restarts = keeper_->restarts();
   state.streams = forwarder_.counts().in_flight;
+  state.requests_held = forwarder_.counts().held;
   state.requests_total = forwarder_.counts().total;
-  const EngineReport& report = supervisor_.report();
+  const EngineReport& report = keeper_->reports().last();
   state.engine_version = report.version;
   state.kv_blocks_total = report.blocks_total;
   state.kv_blocks_active = report.blocks_active;
@@ -112,8 +149,8 @@ PodState PodDaemon::state() const {
   state.kv_blocks_free = report.blocks_free;
   state.waiting_tokens = report.waiting_tokens;
   state.kv_pressure = report.kv_pressure;
-  state.tokens_per_second = supervisor_.tokens_per_second();
-  if (const std::optional<TimePoint> taken = supervisor_.report_taken()) {
+  state.tokens_per_second = keeper_->reports().tokens_per_second();
+  if (const std::optional<TimePoint> taken = keeper_->reports().taken()) {
     state.age_ms =
         std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - *taken).count();
   }
@@ -123,42 +160,45 @@ PodState PodDaemon::state() const {
 net::Task<void> PodDaemon::answer_admin(net::HttpRequest request, net::ResponseWriter& writer) {
   const std::string path(request.path());
   const bool get = request.method == "GET";
-  const bool post = request.method == "POST";
   net::HttpResponse response;
-  if (path == "/admin/v1/state" && get) {
-    response = json_answer(200, to_json(state()));
-  } else if (path == "/metrics" && get) {
+  if (path == "/metrics" && get) {
     response = co_await door_.scrape();
-  } else if (path == "/admin/v1/drain" && post) {
-    shut_down();
-    response = json_answer(202, {{"draining", true}});
-  } else if (path == "/admin/v1/restart-engine" && post) {
-    if (draining_) {
-      response = door_error(409, "this pod is draining");
-    } else {
-      if (restarting_) restart_again_ = true;
-      if (!restarting_) tasks_.spawn(restart_engine());
-      response = json_answer(202, {{"restarting", true}});
-    }
+  } else if (!guard_.admits(request.headers)) {
+    response = door_error(401, "the admin API needs Authorization: Bearer <token>");
+    response.headers.set("WWW-Authenticate", "Bearer");
+  } else if (path == "/admin/v1/state" && get) {
+    response = json_answer(200, to_json(state()));
   } else {
-    response = door_error(404, "no such admin route: " + request.method + " " + path);
+    response = answer_change(path, std::move(request));
   }
   co_await door_send(writer, std::move(response));
 }
 
-net::Task<void> PodDaemon::restart_engine() {
-  restarting_ = true;
-  do {
-    restart_again_ = false;
-    forwarder_.set_holding(true);
-    const bool idle = co_await forwarder_.wait_idle(options_.drain_timeout);
-    if (!idle) log_warn("engine is replaced under running requests", {{"pod", options_.pod}});
-    supervisor_.request_restart();
-    co_await net::sleep_for(2 * kSuperviseTick);
-    forwarder_.set_holding(false);
-    co_await supervisor_.wait_ready(std::chrono::minutes(2));
-  } while (restart_again_ && !draining_);
-  restarting_ = false;
+net::HttpResponse PodDaemon::answer_change(const std::string& path, net::HttpRequest request) {
+  const bool post = request.method == "POST";
+  if (path == "/admin/v1/drain" && post) {
+    shut_down();
+    return json_answer(202, {{"draining", true}});
+  }
+  const bool restart = path == "/admin/v1/restart-engine" && post;
+  const bool put = path == "/admin/v1/engine-config" && request.method == "PUT";
+  if (!restart && !put) {
+    return door_error(404, "no such admin route: " + request.method + " " + path);
+  }
+  if (draining_) return door_error(409, "this pod is draining");
+  if (put) return put_config(std::move(request.body));
+  change_.restart();
+  return json_answer(202, {{"restarting", true}});
+}
+
+/// 202 says that the text is fine and on its way; config_hash in the state says when it arrived.
+net::HttpResponse PodDaemon::put_config(std::string text) {
+  if (const Status fine = check_config_text(text); !fine.ok()) {
+    const bool too_large = fine.error().code == Code::kOutOfRange;
+    return door_error(too_large ? 413 : 400, fine.error().message);
+  }
+  const bool changes = change_.configure(std::move(text));
+  return json_answer(202, {{"config_hash", change_.told_hash()}, {"changes", changes}});
 }
 
 void PodDaemon::shut_down() {
@@ -168,21 +208,21 @@ void PodDaemon::shut_down() {
   } else if (!hurried_) {
     hurried_ = true;
     public_server_->close();
-    supervisor_.stop();
-    supervisor_.hurry();
+    keeper_->stop();
+    keeper_->hurry();
   }
 }
 
 net::Task<void> PodDaemon::drain() {
   log_info("pod is draining", {{"pod", options_.pod}, {"streams", forwarder_.counts().in_flight}});
-  // The shared socket goes on in other pods; what is already on our connections is refused
-  // politely.
-  public_server_->stop_accepting();
+  change_.abandon();
+  forwarder_.set_leaving();
+  if (options_.endpoint_grace > Duration::zero()) co_await take_requests_for_the_grace();
   forwarder_.set_draining();
-  co_await public_server_->drain(options_.drain_timeout);
-  supervisor_.stop();
+  co_await finish_running_requests();
+  keeper_->stop();
   const TimePoint until = clock_.now() + std::chrono::seconds(60);
-  while (supervisor_.phase() != EnginePhase::kStopped && clock_.now() < until) {
+  while (keeper_->phase() != EnginePhase::kStopped && clock_.now() < until) {
     co_await net::sleep_for(kSuperviseTick);
   }
   log_info("pod is done", {{"pod", options_.pod}});
@@ -190,6 +230,26 @@ net::Task<void> PodDaemon::drain() {
   public_server_->close();
   co_await net::sleep_for(kSuperviseTick);
   context_.stop();
+}
+
+net::Task<void> PodDaemon::take_requests_for_the_grace() {
+  const TimePoint until = clock_.now() + options_.endpoint_grace;
+  while (!hurried_ && clock_.now() < until) co_await net::sleep_for(kSuperviseTick);
+}
+
+net::Task<void> PodDaemon::finish_running_requests() {
+  const TimePoint until = clock_.now() + options_.drain_timeout;
+  if (!options_.engine_external) {
+    // The shared socket goes on in other pods; what is already on our connections is refused
+    // politely.
+    public_server_->stop_accepting();
+  } else {
+    // Late connections, too, are told that this pod leaves instead of being refused.
+    while (!hurried_ && forwarder_.counts().in_flight > 0 && clock_.now() < until) {
+      co_await net::sleep_for(kSuperviseTick);
+    }
+  }
+  co_await public_server_->drain(std::max<Duration>(until - clock_.now(), Duration::zero()));
 }
 
 }  // namespace kantha::noded

@@ -8,16 +8,18 @@
 #include "base/net/http_client.h"
 #include "base/net/http_server.h"
 #include "base/net/task_group.h"
-#include "noded/engine/supervisor.h"
+#include "noded/engine/engine_keeper.h"
+#include "noded/engine_change.h"
+#include "noded/gateway/admin_guard.h"
 #include "noded/gateway/forwarder.h"
 #include "noded/gateway/front_door.h"
 #include "noded/options.h"
 
-/// One pod's daemon: supervisor, front door and admin pages on one io_context and one thread.
+/// One pod's daemon: engine keeper, front door and admin pages on one io_context and one thread.
 ///
 /// Start: admin → public port → engine. End (SIGTERM, SIGINT or POST /admin/v1/drain): not ready at
-/// once → running requests finish within the drain timeout → engine stopped → exit. A second signal
-/// skips the waiting.
+/// once → new requests are taken for the endpoint grace → running requests finish within the drain
+/// timeout → an engine that is our child is stopped → exit. A second signal skips the waiting.
 namespace kantha::noded {
 
 class PodDaemon {
@@ -33,26 +35,30 @@ class PodDaemon {
   PodState state() const;
 
  private:
+  void open_metrics();
+  void bring_config();
   net::Task<void> answer_admin(net::HttpRequest request, net::ResponseWriter& writer);
+  net::HttpResponse answer_change(const std::string& path, net::HttpRequest request);
+  net::HttpResponse put_config(std::string text);
   net::Task<void> drain();
-  net::Task<void> restart_engine();
-  void publish_metrics();
+  net::Task<void> take_requests_for_the_grace();
+  net::Task<void> finish_running_requests();
 
   boost::asio::io_context& context_;
   Options options_;
   const Clock& clock_;
   MetricRegistry metrics_;
   net::HttpClient client_;
-  Supervisor supervisor_;
+  std::unique_ptr<EngineKeeper> keeper_;
   Forwarder forwarder_;
   FrontDoor door_;
+  EngineChange change_;
+  AdminGuard guard_;
   std::unique_ptr<net::HttpServer> public_server_;
   std::unique_ptr<net::HttpServer> admin_server_;
   net::TaskGroup tasks_;
   bool draining_ = false;
   bool hurried_ = false;
-  bool restarting_ = false;
-  bool restart_again_ = false;
 };
 
 }  // namespace kantha::noded

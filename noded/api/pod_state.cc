@@ -22,6 +22,7 @@ constexpr std::array kCounters = {
     CounterField{"engine_pid", &PodState::engine_pid},
     CounterField{"engine_restarts", &PodState::engine_restarts},
     CounterField{"streams", &PodState::streams},
+    CounterField{"requests_held", &PodState::requests_held},
     CounterField{"requests_total", &PodState::requests_total},
     CounterField{"kv_blocks_total", &PodState::kv_blocks_total},
     CounterField{"kv_blocks_active", &PodState::kv_blocks_active},
@@ -42,6 +43,7 @@ constexpr std::array kTexts = {
     TextField{"message", &PodState::message},
     TextField{"engine_version", &PodState::engine_version},
     TextField{"config_hash", &PodState::config_hash},
+    TextField{"told_config_hash", &PodState::told_config_hash},
 };
 
 struct NumberField {
@@ -80,6 +82,7 @@ std::string_view engine_phase_name(EnginePhase phase) {
 Json to_json(const PodState& state) {
   Json out = Json::object();
   out["phase"] = engine_phase_name(state.phase);
+  out["draining"] = state.draining;
   for (const TextField& field : kTexts) out[field.name] = state.*field.member;
   for (const CounterField& field : kCounters) out[field.name] = state.*field.member;
   for (const NumberField& field : kNumbers) out[field.name] = state.*field.member;
@@ -94,6 +97,8 @@ Result<PodState> pod_state_from_json(const Json& json) {
   if (phase) {
     TRY(out.phase, phase_from_name(*phase, fields.path_of("phase")));
   }
+  TRY(const auto draining, fields.boolean("draining"));
+  out.draining = draining.value_or(false);
   for (const TextField& field : kTexts) {
     TRY(auto text, fields.string(field.name));
     if (text) out.*field.member = std::move(*text);

@@ -32,9 +32,13 @@ struct PodState {
   std::string message;  ///< why the phase is what it is, for people
   std::string engine_version;
   std::string config_hash;  ///< SHA-256 of the engine config that the engine runs
+  /// SHA-256 of the engine config that this pod was told last: what config_hash is to become.
+  std::string told_config_hash;
+  bool draining = false;  ///< the pod leaves; it still answers what runs
   std::int64_t engine_pid = 0;
   std::int64_t engine_restarts = 0;
-  std::int64_t streams = 0;  ///< requests in flight through this door
+  std::int64_t streams = 0;        ///< requests in flight through this door, held ones included
+  std::int64_t requests_held = 0;  ///< of those, waiting for an engine
   std::int64_t requests_total = 0;
   std::int64_t kv_blocks_total = 0;
   std::int64_t kv_blocks_active = 0;

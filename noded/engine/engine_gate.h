@@ -23,6 +23,8 @@ class EngineGate {
   /// An exchange failed at the connection: look again now instead of at the next turn.
   virtual void suspect() = 0;
   virtual net::Endpoint endpoint() const = 0;
+  /// True once an engine has been ready, whatever came later.
+  virtual bool was_ready() const = 0;
 };
 
 }  // namespace kantha::noded

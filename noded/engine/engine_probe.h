@@ -1,30 +1,10 @@
 #pragma once
 
-#include <optional>
-#include <string>
-
-#include "base/json.h"
 #include "base/net/http_client.h"
-#include "noded/engine/supervise_step.h"
+#include "noded/engine/engine_report.h"
 
 /// Asks a running engine how it is. One executor.
 namespace kantha::noded {
-
-/// The engine's own numbers, as GET /admin/v1/state gives them.
-struct EngineReport {
-  std::string version;
-  std::int64_t blocks_total = 0;
-  std::int64_t blocks_active = 0;
-  std::int64_t blocks_cached = 0;
-  std::int64_t blocks_free = 0;
-  std::int64_t waiting_tokens = 0;
-  std::int64_t generation_tokens_total = 0;
-  double kv_pressure = 0;
-};
-
-/// Reads the fields that we know; kInvalidArgument on wrong types, so that a lying engine is
-/// noticed.
-Result<EngineReport> engine_report_from_json(const Json& json);
 
 class EngineProbe {
  public:
@@ -34,6 +14,10 @@ class EngineProbe {
   net::Task<ProbeAnswer> ready();
   /// GET /admin/v1/state within 2 s.
   net::Task<Result<EngineReport>> report();
+  /// POST /admin/v1/shutdown: the engine drains and ends; whoever keeps it starts another one.
+  net::Task<Status> ask_to_end();
+
+  const net::Endpoint& endpoint() const { return engine_; }
 
  private:
   net::HttpClient& client_;

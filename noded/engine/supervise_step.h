@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "noded/api/pod_state.h"
+#include "noded/engine/engine_report.h"
 
 /// What to do about one engine process: a pure state machine over facts and `now`.
 ///
@@ -35,9 +36,6 @@ struct SupervisePolicy {
   int refused_status_first = 2;
   int refused_status_last = 3;
 };
-
-/// What the probe saw of a running engine.
-enum class ProbeAnswer : std::uint8_t { kNone, kLoading, kReady };
 
 /// Everything the machine knows. Plain data; owned by the supervisor.
 struct SuperviseState {

@@ -9,28 +9,18 @@ namespace kantha::noded {
 namespace {
 
 constexpr Duration kReadyProbeEvery = std::chrono::milliseconds(500);
-constexpr Duration kReportEvery = std::chrono::seconds(1);
 
 }  // namespace
 
 Supervisor::Supervisor(boost::asio::any_io_executor executor, EngineLaunch launch,
                        SupervisePolicy policy, const Clock& clock, net::HttpClient& client)
-    : executor_(executor),
+    : EngineKeeper(executor, launch.socket_path, clock, client),
       launch_(std::move(launch)),
-      policy_(policy),
-      clock_(clock),
-      probe_(client, net::Endpoint{.unix_path = launch_.socket_path}),
-      changed_(executor) {}
-
-net::Endpoint Supervisor::endpoint() const { return {.unix_path = launch_.socket_path}; }
-
-void Supervisor::stop() { stop_requested_ = true; }
+      policy_(policy) {}
 
 void Supervisor::hurry() {
   if (process_) process_->signal(SIGKILL);
 }
-
-void Supervisor::request_restart() { restart_requested_ = true; }
 
 net::Task<void> Supervisor::run() {
   while (true) {
@@ -39,12 +29,7 @@ net::Task<void> Supervisor::run() {
     SuperviseOutput out = supervise_step(std::move(state_), input, policy_);
     state_ = std::move(out.state);
     for (const SuperviseAction action : out.actions) act(action);
-    if (state_.phase != before) {
-      log_info("engine phase", {{"from", engine_phase_name(before)},
-                                {"to", engine_phase_name(state_.phase)},
-                                {"message", state_.message}});
-      changed_.notify();
-    }
+    announce(before);
     if (state_.phase == EnginePhase::kStopped && !state_.wanted) co_return;
     if (ready()) co_await refresh_report();
     co_await net::sleep_for(kSuperviseTick);
@@ -71,20 +56,6 @@ net::Task<SuperviseInput> Supervisor::observe() {
   co_return input;
 }
 
-net::Task<void> Supervisor::refresh_report() {
-  const TimePoint asked = clock_.now();
-  if (report_taken_ && asked - *report_taken_ < kReportEvery) co_return;
-  const Result<EngineReport> fresh = co_await probe_.report();
-  if (!fresh.ok()) co_return;
-  if (report_taken_) {
-    const double seconds = std::chrono::duration<double>(asked - *report_taken_).count();
-    const auto made = fresh->generation_tokens_total - report_.generation_tokens_total;
-    tokens_per_second_ = made > 0 ? static_cast<double>(made) / seconds : 0;
-  }
-  report_ = *fresh;
-  report_taken_ = asked;
-}
-
 void Supervisor::act(SuperviseAction action) {
   switch (action) {
     case SuperviseAction::kStart: return start();
@@ -99,9 +70,7 @@ void Supervisor::act(SuperviseAction action) {
 
 void Supervisor::start() {
   CHECK(!process_.has_value(), "an engine runs already");
-  report_ = {};
-  report_taken_.reset();
-  tokens_per_second_ = 0;
+  reports_.forget();
   probe_due_ = {};
   const Result<std::string> hash = sha256_hex_of_file(launch_.config_path);
   config_hash_ = hash.ok() ? *hash : "";
@@ -119,16 +88,6 @@ void Supervisor::start() {
   }
   process_ = std::move(process).value();
   log_info("engine started", {{"pid", process_->pid()}, {"config_hash", config_hash_}});
-}
-
-net::Task<bool> Supervisor::wait_ready(Duration timeout) {
-  const TimePoint until = clock_.now() + timeout;
-  while (!ready()) {
-    const TimePoint now = clock_.now();
-    if (now >= until || !state_.wanted || state_.phase == EnginePhase::kCrashLoop) co_return false;
-    co_await changed_.wait(until - now);
-  }
-  co_return true;
 }
 
 }  // namespace kantha::noded

@@ -9,16 +9,22 @@ namespace {
 /// A word or null, as the engine and OpenAI have it: typed clients cannot read a number here.
 OrderedJson code_of(int status) {
   switch (status) {
+    case 401: return "invalid_api_key";
     case 404: return "not_found";
     case 405: return "method_not_allowed";
     default: return nullptr;
   }
 }
 
+const char* type_of(int status) {
+  if (status == 401) return "authentication_error";
+  return status >= 500 ? "server_error" : "invalid_request_error";
+}
+
 std::string error_body(int status, std::string_view message) {
   OrderedJson error;
   error["message"] = message;
-  error["type"] = status >= 500 ? "server_error" : "invalid_request_error";
+  error["type"] = type_of(status);
   error["param"] = nullptr;
   error["code"] = code_of(status);
   OrderedJson body;

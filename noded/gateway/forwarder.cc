@@ -35,6 +35,13 @@ bool is_event_stream(const net::Headers& headers) {
 /// Between two tries, so that the supervisor sees what happened first.
 constexpr Duration kForwardRetryPause = std::chrono::milliseconds(60);
 constexpr int kLostMax = 2;
+
+/// The engine took nothing on: it drains, and the next one will answer.
+bool is_refused_by_drain(const net::HttpResponse& response) {
+  constexpr int kUnavailable = 503;
+  return response.status == kUnavailable &&
+         response.body.find("\"server_draining\"") != std::string::npos;
+}
 constexpr Duration kHoldTurn = std::chrono::milliseconds(100);
 
 /// Adds one to a count for as long as it lives.
@@ -170,7 +177,7 @@ net::Task<Forwarder::Turn> Forwarder::relay_whole(std::shared_ptr<Exchange> exch
   exchange->cancel->on_cancel([answer] { answer->cancel(); });
   net::HttpResponse response;
   response.status = answer->status();
-  response.headers = end_to_end(answer->headers());
+  response.headers = answer_headers(answer->headers());
   while (true) {
     Result<std::string> piece = co_await answer->read(policy_.silence_timeout);
     if (exchange->cancel->cancelled()) co_return Turn::kAnswered;
@@ -182,15 +189,22 @@ net::Task<Forwarder::Turn> Forwarder::relay_whole(std::shared_ptr<Exchange> exch
       co_return Turn::kAnswered;
     }
   }
+  if (is_refused_by_drain(response) && !draining_) co_return Turn::kAgain;
   co_await door_send(exchange->writer, std::move(response));
   co_return Turn::kAnswered;
+}
+
+net::Headers Forwarder::answer_headers(net::Headers headers) const {
+  net::Headers kept = end_to_end(std::move(headers));
+  if (leaving()) kept.set("Connection", "close");
+  return kept;
 }
 
 net::Task<void> Forwarder::relay_stream(std::shared_ptr<Exchange> exchange,
                                         std::shared_ptr<net::ResponseStream> answer) {
   exchange->cancel->on_cancel([answer] { answer->cancel(); });
   net::ResponseWriter& writer = exchange->writer;
-  Status sent = co_await writer.start(answer->status(), end_to_end(answer->headers()));
+  Status sent = co_await writer.start(answer->status(), answer_headers(answer->headers()));
   while (sent.ok()) {
     Result<std::string> piece = co_await answer->read(policy_.silence_timeout);
     if (exchange->cancel->cancelled()) break;

@@ -13,9 +13,9 @@
 ///
 /// Flow: hold until the engine may be used → send → first bytes → relay. Guarantees: a request that
 /// was not answered yet survives the end of its engine (it is sent again to the next one within the
-/// hold time); a stream whose engine ends gets one error event, never a silent end; bytes of a
-/// stream are passed on as they come, without buffering; the engine's request is cancelled when the
-/// client leaves. One executor.
+/// hold time); so does one that a draining engine refuses; a stream whose engine ends gets one
+/// error event, never a silent end; bytes of a stream are passed on as they come, without
+/// buffering; the engine's request is cancelled when the client leaves. One executor.
 namespace kantha::noded {
 
 struct ForwardPolicy {
@@ -50,6 +50,10 @@ class Forwarder {
 
   /// While on, nothing new reaches the engine: requests wait, running ones go on.
   void set_holding(bool on);
+  /// The pod is about to go: requests are still taken, and their connections end with the answer,
+  /// so that the next ones find another pod.
+  void set_leaving() { leaving_ = true; }
+  bool leaving() const { return leaving_ || draining_; }
   /// From now on new requests are refused with 503.
   void set_draining() { draining_ = true; }
   bool draining() const { return draining_; }
@@ -66,6 +70,7 @@ class Forwarder {
   net::Task<bool> hold(std::shared_ptr<Exchange> exchange);
   net::Task<Turn> attempt(std::shared_ptr<Exchange> exchange);
   net::Task<Turn> lost(std::shared_ptr<Exchange> exchange);
+  net::Headers answer_headers(net::Headers headers) const;
   net::Task<Turn> relay_whole(std::shared_ptr<Exchange> exchange,
                               std::shared_ptr<net::ResponseStream> answer);
   net::Task<void> relay_stream(std::shared_ptr<Exchange> exchange,
@@ -78,6 +83,7 @@ class Forwarder {
   net::Notify changed_;
   DoorCounts counts_;
   bool holding_ = false;
+  bool leaving_ = false;
   bool draining_ = false;
 };
 

@@ -14,7 +14,7 @@ constexpr std::array<std::pair<std::string_view, DoorRoute>, 12> kRoutes = {{
     {"/live", DoorRoute::kLive},
     {"/health", DoorRoute::kHealth},
     {"/ready", DoorRoute::kHealth},
-    {"/startup", DoorRoute::kHealth},
+    {"/startup", DoorRoute::kStartup},
     {"/version", DoorRoute::kVersion},
     {"/metrics", DoorRoute::kMetrics},
     {"/v1/models", DoorRoute::kForward},
@@ -51,8 +51,17 @@ FrontDoor::FrontDoor(EngineGate& gate, Forwarder& forwarder, net::HttpClient& cl
                      MetricRegistry& metrics)
     : gate_(gate), forwarder_(forwarder), client_(client), metrics_(metrics) {}
 
+net::HttpResponse FrontDoor::startup() const {
+  const bool started = gate_.was_ready();
+  OrderedJson body;
+  body["status"] = started ? "ok" : "starting";
+  body["phase"] = engine_phase_name(gate_.phase());
+  body["message"] = gate_.message();
+  return json_answer(started ? 200 : 503, body);
+}
+
 net::HttpResponse FrontDoor::health() const {
-  const bool draining = forwarder_.draining();
+  const bool draining = forwarder_.leaving();
   const bool ok = gate_.phase() == EnginePhase::kReady && !draining;
   OrderedJson body;
   body["status"] = ok ? "ok" : "unavailable";
@@ -91,6 +100,8 @@ net::Task<void> FrontDoor::answer(net::HttpRequest request, net::ResponseWriter&
     response = co_await scrape();
   } else if (route == DoorRoute::kHealth) {
     response = health();
+  } else if (route == DoorRoute::kStartup) {
+    response = startup();
   } else if (route == DoorRoute::kLive) {
     response = json_answer(200, {{"status", "ok"}});
   } else {

@@ -23,7 +23,10 @@ class FrontDoor {
   net::Task<net::HttpResponse> scrape();
 
  private:
+  /// 200 while new requests are welcome.
   net::HttpResponse health() const;
+  /// 503 only until an engine has been ready for the first time, with what it is doing.
+  net::HttpResponse startup() const;
 
   EngineGate& gate_;
   Forwarder& forwarder_;
@@ -32,7 +35,15 @@ class FrontDoor {
 };
 
 /// Where a path leads; pure.
-enum class DoorRoute : std::uint8_t { kUnknown, kLive, kHealth, kVersion, kMetrics, kForward };
+enum class DoorRoute : std::uint8_t {
+  kUnknown,
+  kLive,
+  kHealth,
+  kStartup,
+  kVersion,
+  kMetrics,
+  kForward
+};
 DoorRoute door_route(std::string_view path);
 
 }  // namespace kantha::noded

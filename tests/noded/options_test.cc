@@ -14,8 +14,8 @@ Result<Options> parse(std::vector<const char*> arguments, std::string* help = nu
                        help == nullptr ? ignored : *help);
 }
 
-const std::vector<const char*> kEnough = {"--engine-binary", "/e", "--engine-config",
-                                          "/c.json",         "--engine-socket", "/s.sock"};
+const std::vector<const char*> kEnough = {"--engine-binary", "/e",     "--engine-config", "/c.json",
+                                          "--engine-socket", "/s.sock"};
 
 std::vector<const char*> with(std::vector<const char*> more) {
   more.insert(more.begin(), kEnough.begin(), kEnough.end());
@@ -41,6 +41,36 @@ TEST(Options, TakesWhatTheLocalWorldPasses) {
   EXPECT_EQ(options->drain_timeout, std::chrono::seconds(12));
 }
 
+TEST(Options, TakesWhatAPodInAClusterPasses) {
+  const auto options =
+      parse({"--pod=a-0", "--model=m", "--listen=0.0.0.0:8000", "--admin-listen=0.0.0.0:8001",
+             "--admin-token-file=/etc/token", "--engine-external",
+             "--engine-config-source=/etc/engine.json", "--engine-config=/run/engine.json",
+             "--engine-socket=/run/e.sock", "--drain-timeout-ms=1500"});
+  ASSERT_TRUE(options.ok()) << options.error().message;
+  EXPECT_TRUE(options->engine_external);
+  EXPECT_EQ(options->listen.host, "0.0.0.0");
+  EXPECT_EQ(options->admin.port, 8001);
+  EXPECT_EQ(options->admin_token_file, "/etc/token");
+  EXPECT_EQ(options->engine_config_source, "/etc/engine.json");
+  EXPECT_EQ(options->drain_timeout, std::chrono::milliseconds(1500));
+  EXPECT_EQ(options->endpoint_grace, std::chrono::seconds(3));
+}
+
+TEST(Options, TheGraceIsZeroForAChildAndAsTold) {
+  EXPECT_EQ(parse(kEnough)->endpoint_grace, Duration::zero());
+  EXPECT_EQ(parse(with({"--endpoint-grace-ms", "70"}))->endpoint_grace,
+            std::chrono::milliseconds(70));
+}
+
+TEST(Options, AnAdminApiThatOthersReachNeedsAToken) {
+  const auto open = parse(with({"--admin-listen", "0.0.0.0:8001"}));
+  ASSERT_FALSE(open.ok());
+  EXPECT_NE(open.error().message.find("0.0.0.0:8001"), std::string::npos);
+  EXPECT_NE(open.error().message.find("--admin-token-file"), std::string::npos);
+  EXPECT_TRUE(parse(with({"--admin", "0.0.0.0:8001", "--admin-token-file", "/t"})).ok());
+}
+
 TEST(Options, EachBadFlagIsNamed) {
   const struct {
     std::vector<const char*> arguments;
@@ -51,6 +81,10 @@ TEST(Options, EachBadFlagIsNamed) {
       {{"--engine-binary", "/e", "--engine-config", "/c"}, "--engine-socket"},
       {with({"--listen", "nowhere"}), "--listen"},
       {with({"--admin", "127.0.0.1:x"}), "--admin"},
+      {with({"--engine-external"}), "--engine-binary"},
+      {with({"--engine-config-source", "/s"}), "--engine-config-source"},
+      {with({"--drain-timeout-ms", "soon"}), "--drain-timeout-ms"},
+      {with({"--endpoint-grace-ms", "-1"}), "--endpoint-grace-ms"},
       {with({"--listen-fd", "2"}), "--listen-fd"},
       {with({"--drain-timeout-seconds", "-1"}), "--drain-timeout-seconds"},
       {with({"--hold-timeout-seconds", "soon"}), "--hold-timeout-seconds"},

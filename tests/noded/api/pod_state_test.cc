@@ -17,6 +17,9 @@ PodState full_state() {
   state.engine_pid = 4711;
   state.engine_restarts = 3;
   state.streams = 7;
+  state.requests_held = 2;
+  state.told_config_hash = "def456";
+  state.draining = true;
   state.requests_total = 9'007'199'254'740'993;
   state.kv_blocks_total = 4096;
   state.kv_blocks_active = 100;
@@ -38,6 +41,9 @@ TEST(PodState, SurvivesTheTripThroughJsonText) {
   EXPECT_EQ(read->requests_total, 9'007'199'254'740'993) << "64 bits stay exact";
   EXPECT_EQ(read->message, "engine ended: signal 9 (Killed)");
   EXPECT_EQ(read->tokens_per_second, 31.5);
+  EXPECT_EQ(read->told_config_hash, "def456");
+  EXPECT_EQ(read->requests_held, 2);
+  EXPECT_TRUE(read->draining);
 }
 
 TEST(PodState, EveryPhaseHasItsOwnNameThatReadsBack) {

@@ -68,8 +68,9 @@ TEST_F(SupervisorTest, StartsTheEngineWaitsForItAndStopsIt) {
     EXPECT_TRUE(co_await supervisor_->wait_ready(seconds(20)));
     EXPECT_GT(supervisor_->pid(), 0);
     EXPECT_EQ(supervisor_->config_hash().size(), 64U);
-    EXPECT_TRUE(co_await until([this] { return supervisor_->report().blocks_total == 10; }));
-    EXPECT_EQ(supervisor_->report().version, "fake");
+    EXPECT_TRUE(
+        co_await until([this] { return supervisor_->reports().last().blocks_total == 10; }));
+    EXPECT_EQ(supervisor_->reports().last().version, "fake");
   });
 }
 

@@ -31,10 +31,12 @@ class FakeGate final : public EngineGate {
   }
   void suspect() override { ++suspected_; }
   net::Endpoint endpoint() const override { return engine_; }
+  bool was_ready() const override { return was_ready_; }
 
   EnginePhase phase_ = EnginePhase::kReady;
   std::function<void()> on_wait_;
   int suspected_ = 0;
+  bool was_ready_ = true;
 
  private:
   net::Endpoint engine_;
@@ -315,6 +317,72 @@ TEST_F(ForwarderTest, ADrainingPodRefusesNewRequestsAndClosesTheConnection) {
     ready.target = "/ready";
     const auto health = co_await user_.call(door_at_, ready, seconds(5));
     EXPECT_TRUE(health.ok() && health->status == 503);
+  });
+}
+
+TEST_F(ForwarderTest, ALeavingPodIsNotReadyAnswersAndEndsItsConnections) {
+  const auto both = [](net::HttpRequest request, net::ResponseWriter& writer) -> net::Task<void> {
+    if (request.path() == "/v1/completions") {
+      co_await echo(std::move(request), writer);
+      co_return;
+    }
+    net::Headers headers{{"Content-Type", "text/event-stream"}};
+    EXPECT_TRUE((co_await writer.start(200, headers)).ok());
+    EXPECT_TRUE((co_await writer.finish()).ok());
+  };
+  run(both, [this]() -> net::Task<void> {
+    const auto before = co_await post("/v1/completions", "{}");
+    EXPECT_TRUE(before.ok() && before->headers.find("Connection") != "close");
+    forwarder_->set_leaving();
+    net::HttpRequest ready;
+    ready.target = "/ready";
+    const auto health = co_await user_.call(door_at_, ready, seconds(5));
+    EXPECT_TRUE(health.ok() && health->status == 503);
+    for (const char* path : {"/v1/completions", "/v1/chat/completions"}) {
+      const auto answer = co_await post(path, "{}");
+      EXPECT_TRUE(answer.ok() && answer->status == 200) << path;
+      if (answer.ok()) EXPECT_EQ(answer->headers.find("Connection"), "close") << path;
+    }
+  });
+}
+
+TEST_F(ForwarderTest, WhatADrainingEngineRefusesGoesToTheNextOne) {
+  int seen = 0;
+  const auto drains = [&seen](net::HttpRequest request,
+                              net::ResponseWriter& writer) -> net::Task<void> {
+    if (++seen > 4) {
+      co_await echo(std::move(request), writer);
+      co_return;
+    }
+    net::HttpResponse refusal{.status = 503, .body = R"({"error":{"code":"server_draining"}})"};
+    EXPECT_TRUE((co_await writer.send(std::move(refusal))).ok());
+  };
+  run(drains, [this]() -> net::Task<void> {
+    const auto answer = co_await post("/v1/completions", "{}");
+    EXPECT_TRUE(answer.ok() && answer->status == 200);
+  });
+  EXPECT_EQ(seen, 5);
+  EXPECT_GE(gate_->suspected_, 1);
+}
+
+TEST_F(ForwarderTest, StartupFailsOnlyUntilAnEngineWasReadyOnce) {
+  run(echo, [this]() -> net::Task<void> {
+    net::HttpRequest startup;
+    startup.target = "/startup";
+    gate_->was_ready_ = false;
+    gate_->phase_ = EnginePhase::kStarting;
+    const auto loading = co_await user_.call(door_at_, startup, seconds(5));
+    EXPECT_TRUE(loading.ok() && loading->status == 503);
+    if (loading.ok()) EXPECT_NE(loading->body.find("as the test says"), std::string::npos);
+    gate_->was_ready_ = true;
+    for (const EnginePhase phase : {EnginePhase::kReady, EnginePhase::kBackoff}) {
+      gate_->phase_ = phase;
+      const auto loaded = co_await user_.call(door_at_, startup, seconds(5));
+      EXPECT_TRUE(loaded.ok() && loaded->status == 200);
+    }
+    forwarder_->set_draining();
+    const auto draining = co_await user_.call(door_at_, startup, seconds(5));
+    EXPECT_TRUE(draining.ok() && draining->status == 200);
   });
 }
 
