@@ -4,8 +4,8 @@
 #include <cctype>
 #include <utility>
 
+#include "base/yaml_document.h"
 #include "operator/serving/quantity.h"
-#include "operator/serving/yaml_document.h"
 
 namespace kantha::serving {
 namespace {

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <tuple>
 
+#include "base/yaml_document.h"
 #include "operator/serving/model_serving_from_json.h"
 #include "operator/serving/validate.h"
-#include "operator/serving/yaml_document.h"
 
 namespace kantha::serving {
 namespace {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/problem.h"
+
 /// The ModelServing object (group serving.kantha.dev, version v1alpha1) as plain data.
 ///
 /// The structs follow the YAML field by field and carry the defaults of the contract. They hold
@@ -218,12 +220,8 @@ struct ModelServing {
   bool operator==(const ModelServing&) const = default;
 };
 
-/// One thing that is wrong with an object.
-struct Problem {
-  std::string path;     ///< "spec.rollout.rings[0].size"; empty for the whole document
-  std::string message;  ///< "expected an integer, got \"two\""
-  bool operator==(const Problem&) const = default;
-};
-using Problems = std::vector<Problem>;
+/// What is wrong with an object.
+using kantha::Problem;
+using kantha::Problems;
 
 }  // namespace kantha::serving

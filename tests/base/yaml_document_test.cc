@@ -1,10 +1,10 @@
-#include "operator/serving/yaml_document.h"
+#include "base/yaml_document.h"
 
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
 
-namespace kantha::serving {
+namespace kantha {
 namespace {
 
 Json read_one(const std::string& text) {
@@ -194,4 +194,4 @@ TEST(YamlDocument, ALotOfTroubleEndsSoon) {
 }
 
 }  // namespace
-}  // namespace kantha::serving
+}  // namespace kantha

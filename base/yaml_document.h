@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/problem.h"
 #include "base/result.h"
-#include "operator/serving/types.h"
 
 /// YAML text from people, read strictly into JSON with the line of every value. yaml-cpp stays
 /// behind this page; none of its exceptions and none of its surprises leave it.
@@ -20,7 +20,7 @@
 ///   - keys are strings; a key given twice is refused; so are merge keys (<<) and tags other than
 ///     !!str, !!int, !!float, !!bool, !!null, !!map, !!seq
 ///   - anchors and aliases work, but the document they unfold to is bounded by nodes_max
-namespace kantha::serving {
+namespace kantha {
 
 /// Bounds of one text.
 struct YamlLimits {
@@ -59,4 +59,4 @@ YamlText read_yaml(std::string_view text, const YamlLimits& limits = {});
 /// Joins a path and a key: "spec" + "model" is "spec.model".
 std::string yaml_path(const std::string& parent, std::string_view key);
 
-}  // namespace kantha::serving
+}  // namespace kantha

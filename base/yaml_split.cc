@@ -1,8 +1,8 @@
-#include "operator/serving/yaml_split.h"
+#include "base/yaml_split.h"
 
 #include <cstdint>
 
-namespace kantha::serving {
+namespace kantha {
 namespace {
 
 bool is_marker(std::string_view line, std::string_view marker) {
@@ -69,4 +69,4 @@ int line_of_bad_byte(std::string_view text) {
   return 0;
 }
 
-}  // namespace kantha::serving
+}  // namespace kantha

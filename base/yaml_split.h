@@ -4,7 +4,7 @@
 #include <vector>
 
 /// The line structure of YAML text, which has to be known before yaml-cpp sees it. Any thread.
-namespace kantha::serving {
+namespace kantha {
 
 /// One document's text with its own marker line, and the line (from 1) where it begins.
 struct YamlPiece {
@@ -21,4 +21,4 @@ std::vector<YamlPiece> split_yaml(std::string_view text);
 /// tab, LF and CR; 0 when there is none.
 int line_of_bad_byte(std::string_view text);
 
-}  // namespace kantha::serving
+}  // namespace kantha

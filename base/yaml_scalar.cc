@@ -1,10 +1,10 @@
-#include "operator/serving/yaml_scalar.h"
+#include "base/yaml_scalar.h"
 
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 
-namespace kantha::serving {
+namespace kantha {
 namespace {
 
 constexpr std::string_view kStandardTag = "tag:yaml.org,2002:";
@@ -137,4 +137,4 @@ Result<Json> yaml_scalar_value(std::string_view text, std::string_view tag) {
   return value;
 }
 
-}  // namespace kantha::serving
+}  // namespace kantha

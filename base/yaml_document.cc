@@ -1,4 +1,4 @@
-#include "operator/serving/yaml_document.h"
+#include "base/yaml_document.h"
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -8,10 +8,10 @@
 #include <sstream>
 #include <utility>
 
-#include "operator/serving/yaml_scalar.h"
-#include "operator/serving/yaml_split.h"
+#include "base/yaml_scalar.h"
+#include "base/yaml_split.h"
 
-namespace kantha::serving {
+namespace kantha {
 namespace {
 
 /// Beyond this a path is not worth showing, and keeping it would make memory quadratic.
@@ -308,4 +308,4 @@ YamlText read_yaml(std::string_view text, const YamlLimits& limits) {
   return out;
 }
 
-}  // namespace kantha::serving
+}  // namespace kantha
