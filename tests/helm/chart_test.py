@@ -107,10 +107,12 @@ CASES = [
     ("images without a registry", {"images": {"registry": ""}}, DEFAULT),
     ("scheduling", {"nodeSelector": {"kubernetes.io/os": "linux"},
                     "tolerations": [{"key": "infra", "operator": "Exists", "effect": "NoSchedule"},
-                                    {"operator": "Exists", "tolerationSeconds": 5}],
+                                    {"operator": "Exists", "effect": "NoExecute",
+                                     "tolerationSeconds": 5}],
                     "affinity": {"podAntiAffinity": {
                         "requiredDuringSchedulingIgnoredDuringExecution": [
-                            {"topologyKey": "kubernetes.io/hostname"}]}},
+                            {"topologyKey": "kubernetes.io/hostname", "labelSelector": {
+                                "matchLabels": {"app.kubernetes.io/name": "kantha-operator"}}}]}},
                     "priorityClassName": "system-cluster-critical"}, DEFAULT),
     ("a spread of one's own", {"topologySpreadConstraints": [
         {"maxSkew": 2, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule",
@@ -124,8 +126,8 @@ CASES = [
     ("numbers", {"workers": 1, "qps": 10000, "burst": 20000, "logLevel": "debug",
                  "terminationGracePeriodSeconds": 600}, DEFAULT),
     ("more arguments", {"extraArgs": ["--a=b c", "--quote=\"'{{ x }}'"]}, DEFAULT),
-    ("own resources", {"resources": {"requests": {"cpu": 1, "memory": "1Gi"},
-                                     "limits": {"cpu": "1500m", "example.com/gpu": 1}}}, DEFAULT),
+    ("own resources", {"resources": {"requests": {"cpu": 1, "memory": "100M"},
+                                     "limits": {"cpu": "1500m", "memory": "1Gi"}}}, DEFAULT),
     ("a switched-off check of ownership", {"ownership": {"check": False}}, DEFAULT),
     ("another chart's globals", {"global": {"imageRegistry": "x"}}, DEFAULT),
 ]
