@@ -161,7 +161,8 @@ compile_kubernetes() {
     edits+=("-replace=$part=$part@v0.${version#1.}")
   done
   in_module "$module" mod edit "${edits[@]}"
-  for name in "$@"; do packages+=("k8s.io/kubernetes/cmd/$name"); done
+  # Without the version go would take the newest.
+  for name in "$@"; do packages+=("k8s.io/kubernetes/cmd/$name@v$version"); done
   in_module "$module" get -tool "${packages[@]}" >"$work/kubernetes.get" 2>&1 ||
     { tail -n 5 "$work/kubernetes.get" >&2; fail "the modules of Kubernetes cannot be had"; }
   local minor=${version#1.} stamp=k8s.io/component-base/version
