@@ -92,6 +92,11 @@ class ImagesTest(unittest.TestCase):
         first, again = (self.folder / out / "kantha-noded.tar" for out in ("out", "again"))
         self.assertEqual(first.read_bytes(), again.read_bytes())
 
+    def test_a_label_makes_another_image(self):
+        plain = self.images("kantha-noded").stdout
+        labelled = self.images("--label", "build=a=b", "kantha-noded").stdout
+        self.assertNotEqual(plain.split()[1], labelled.split()[1])
+
     def test_a_program_that_is_not_built_is_named_with_the_way_to_build_it(self):
         run = self.images("kantha-engine")
         self.assertEqual(run.returncode, 1)

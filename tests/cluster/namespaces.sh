@@ -5,7 +5,8 @@ set -eu
 run=$1
 # The node's processes share its mounts (kubelet and runc ask for it); the host does not see them.
 mount --make-rshared /
-for folder in /run/containerd /run/runc /run/netns /var/lib/cni /var/lib/kubelet /var/log/containers
+for folder in /run/containerd /run/runc /run/netns /var/lib/cni /var/lib/kubelet /var/lib/kantha \
+  /var/log/containers
 do
   mkdir -p $folder
   mount -t tmpfs tmpfs $folder
