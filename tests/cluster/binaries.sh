@@ -44,19 +44,28 @@ build_binaries() {
     esac
   done
   folder=$(cache_folder)/v$version
+  find_missing
+  [ ${#missing[@]} -gt 0 ] || return 0  # a cache that is whole may belong to somebody else
   mkdir -p "$folder"
   exec {build_lock}>"$folder/.lock"
   if ! flock -n "$build_lock"; then
     say "another build of $version is running: waiting for it"
     flock -w 3600 "$build_lock" || fail "the other build did not end within an hour"
   fi
-  for name in "${names[@]}"; do
-    [ -x "$folder/$name" ] || missing+=("$name")
-  done
+  find_missing
   if [ ${#missing[@]} -gt 0 ]; then
     compile_missing "$version" "$folder" "${missing[@]}"
   fi
   exec {build_lock}>&-
+}
+
+# Of $names those that $folder has not; for the caller's variables.
+find_missing() {
+  local name
+  missing=()
+  for name in "${names[@]}"; do
+    [ -x "$folder/$name" ] || missing+=("$name")
+  done
 }
 
 # Each binary appears in the folder by one rename, when it is whole.

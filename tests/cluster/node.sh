@@ -197,7 +197,6 @@ evictionHard: {memory.available: 50Mi, nodefs.available: 1%, imagefs.available: 
 failCgroupV1: false
 failSwapOn: false
 imageGCHighThresholdPercent: 100
-localStorageCapacityIsolation: false
 podLogsDir: $run/pod-logs
 resolvConf: ""
 volumePluginDir: $run/volume-plugins
