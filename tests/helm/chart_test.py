@@ -373,15 +373,23 @@ class OperatorTest(unittest.TestCase):
     def test_arguments_follow_the_values(self):
         found = self.arguments(merged(TEAMS, {
             "images": {"registry": "r.example.com/", "pullPolicy": "Never",
-                       "engine": {"tag": "2", "digest": DIGEST}, "noded": {"tag": "1.2"}},
+                       "modelPullSecrets": ["pull-a", "pull-b"], "engine": {"tag": "2", "digest": DIGEST}, "noded": {"tag": "1.2"}},
             "leaderElection": {"leaseName": "l"}, "workers": 9, "qps": 1000, "burst": 2000,
             "logLevel": "debug", "extraArgs": ["--a=b"]}))
         self.assertEqual(found, [
             "--namespace=team-a", "--namespace=team-b", "--leader-elect", "--lease-name=l",
             "--lease-namespace=kantha-system", "--noded-image=r.example.com/kantha-noded:1.2",
             f"--engine-image=r.example.com/kantha-engine@{DIGEST}", "--image-pull-policy=Never",
-            "--listen=0.0.0.0:8080", "--workers=9", "--qps=1000", "--burst=2000",
+            "--image-pull-secret=pull-a", "--image-pull-secret=pull-b", "--listen=0.0.0.0:8080", "--workers=9", "--qps=1000", "--burst=2000",
             "--log-level=debug", "--a=b"])
+
+    def test_the_operator_knows_each_argument(self):
+        source = ROOT / "operator" / "options.cc"
+        if not source.exists():
+            self.skipTest("there is no operator/options.cc yet")
+        known = set(re.findall(r'"(--[a-z-]+)"', source.read_text(encoding="utf-8")))
+        for values in ({}, merged(TEAMS, {"images": {"modelPullSecrets": ["s"]}})):
+            self.assertLessEqual({a.partition("=")[0] for a in self.arguments(values)}, known)
 
     def test_no_election_no_lease(self):
         values = {"replicas": 1, "leaderElection": {"enabled": False}}
@@ -430,6 +438,13 @@ class OperatorTest(unittest.TestCase):
 
 
 class RightsTest(unittest.TestCase):
+    def test_the_operator_s_client_knows_no_other_resource(self):
+        source = (ROOT / "operator" / "kube" / "resource.h").read_text(encoding="utf-8")
+        known = re.findall(r'Resource k\w+\{"([^"]*)",\s*"[^"]*",\s*"([^"]*)"', source)
+        granted = {(group, name) for group, name in set(RIGHTS) | set(LEASE_RIGHTS)
+                   if "/" not in name}
+        self.assertEqual(set(known), granted)
+
     def test_nothing_is_a_wildcard(self):
         for values in ({}, TEAMS):
             for role in of_kind(HELM.objects(values=values), "Role", "ClusterRole"):
