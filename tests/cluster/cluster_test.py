@@ -77,6 +77,7 @@ class ClusterTest(unittest.TestCase):
         self.the_door_is_closed_to_strangers(one)
         self.nothing_listens_beyond_this_machine(one)
 
+        self.a_killed_api_server_comes_back(one)
         status = cluster("status", "--run", str(one))
         self.assertEqual(status.returncode, 0, status.stdout)
         os.kill(int((one / "etcd.pid").read_text()), signal.SIGKILL)
@@ -98,6 +99,18 @@ class ClusterTest(unittest.TestCase):
         self.kubectl(run, "wait", "--for=condition=Ready", "pod/fake", "--timeout=30s")
         node = self.kubectl(run, "get", "pod", "fake", "-o", "jsonpath={.spec.nodeName}")
         self.assertRegex(node, "^fake-[01]$")
+
+    def a_killed_api_server_comes_back(self, run):
+        os.kill(int((run / "kube-apiserver.pid").read_text()), signal.SIGKILL)
+        again = cluster("restart", "kube-apiserver", "--run", str(run))
+        self.assertEqual(again.returncode, 0, again.stderr)
+        deadline = time.monotonic() + 60
+        ready = f'. "{run}/env" && kubectl get --raw /readyz && kubectl get pod fake'
+        while subprocess.run(["bash", "-c", ready], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            self.assertLess(time.monotonic(), deadline, "the API server does not come back")
+        refused = cluster("restart", "kubelet", "--run", str(run))
+        self.assertIn("restart: kubelet is none of etcd kube-apiserver", refused.stderr)
 
     def the_door_is_closed_to_strangers(self, run):
         server = json.loads((run / "cluster.json").read_text())["server"]

@@ -152,6 +152,19 @@ cluster_down() {
   end_cluster
 }
 
+cluster_restart() {
+  choose_cluster
+  [ -n "$run" ] && [ -f "$run/id" ] || fail "there is no cluster${run:+ in $run}"
+  local names
+  names=$(cd "$run" && printf '%s ' *.command)
+  names=${names//.command/}
+  case " $names" in
+    *" namespaces "*) names=${names/namespaces /} ;;
+  esac
+  [[ " $names" == *" $name "* ]] || fail "restart: $name is none of $names"
+  start_again "$name"
+}
+
 cluster_status() {
   local folders status=0
   if [ -n "$run" ]; then folders=("$run"); else mapfile -t folders < <(known_clusters); fi

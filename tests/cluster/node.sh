@@ -47,16 +47,10 @@ in_node() { nsenter -t "$(cat "$run/node.pid")" -m -n -p -- "$@"; }
 
 # start_in_node NAME COMMAND…: NAME.pid is the command's number as the host sees it.
 start_in_node() {
-  local name=$1 outer child='' tries
+  local name=$1
   shift
   start "$name" nsenter -t "$(cat "$run/node.pid")" -m -n -p -- "$@"
-  outer=$(cat "$run/$name.pid")
-  for ((tries = 0; tries < 100; tries++)); do
-    child=$(cat "/proc/$outer/task/$outer/children" 2>/dev/null || true)
-    [ -z "$child" ] || break
-    sleep 0.05
-  done
-  [ -z "$child" ] || echo "${child%% *}" >"$run/$name.pid"
+  note_child "$name"
 }
 
 # The first number whose networks nobody here routes yet.

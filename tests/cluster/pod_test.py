@@ -6,6 +6,9 @@ Run by `scripts/e2e pod` and by ctest as e2e_pod. Ends with 77 where no node can
 
 import hashlib
 import json
+import os
+import signal
+import subprocess
 import sys
 import threading
 import urllib.error
@@ -40,6 +43,8 @@ class PodSteps:
             self.swap_the_image()
         with Step("a new engine configuration without a new pod"):
             self.push_a_configuration()
+        with Step("kubelet and containerd killed and back: the pod did not notice"):
+            self.kill_the_node_agents()
         with Step("deleted while it answers: the answer comes to its end"):
             self.delete_while_it_answers()
 
@@ -113,6 +118,22 @@ class PodSteps:
                                 lambda: digest in self.admin("GET", "state")[1])
         self.cluster.await_true(60, "the pod answers again", self.answers)
         if self.containers(self.pod()) != self.containers(pod):
+            raise Failure(f"containers were restarted: {self.containers(self.pod())}")
+
+    def kill_the_node_agents(self):
+        before = self.containers(self.pod())
+        run = self.cluster.run
+        for name in ("kubelet", "containerd"):
+            os.kill(int((run / f"{name}.pid").read_text()), signal.SIGKILL)
+        if not self.answers():
+            raise Failure("without kubelet and containerd the pod does not answer")
+        for name in ("containerd", "kubelet"):
+            subprocess.run([ROOT / "scripts/cluster", "restart", name, "--run", run], check=True,
+                           timeout=30)
+        # A log goes through both of them.
+        self.cluster.await_true(60, "the node works again", lambda: "noded" in self.kubectl(
+            "logs", "smollm2-0", "-c", "noded", check=False))
+        if self.containers(self.pod()) != before:
             raise Failure(f"containers were restarted: {self.containers(self.pod())}")
 
     def delete_while_it_answers(self):

@@ -23,10 +23,11 @@ print(*[listener.getsockname()[1] for listener in held])
 PYTHON
 }
 
-# start NAME COMMAND…: in the background with NAME.log and NAME.pid.
+# start NAME COMMAND…: in the background with NAME.log, NAME.pid and NAME.command.
 start() {
   local name=$1
   shift
+  printf '%q ' "$@" >"$run/$name.command"
   (
     cd "$run"
     # Nothing of the caller's is held: neither its output (a pipe would never end) nor its locks.
@@ -34,6 +35,33 @@ start() {
     KANTHA_CLUSTER_RUN=$run exec setsid "$@"
   ) >>"$run/$name.log" 2>&1 </dev/null &
   echo $! >"$run/$name.pid"
+}
+
+# A command that nsenter starts is its child: NAME.pid becomes the command's own number.
+note_child() {
+  local outer child='' tries
+  outer=$(cat "$run/$1.pid")
+  for ((tries = 0; tries < 100; tries++)); do
+    child=$(cat "/proc/$outer/task/$outer/children" 2>/dev/null || true)
+    [ -z "$child" ] || break
+    sleep 0.05
+  done
+  [ -z "$child" ] || echo "${child%% *}" >"$run/$1.pid"
+}
+
+# start_again NAME: with the same flags and ports, after ending it where it still runs.
+start_again() {
+  local name=$1 tries command
+  for ((tries = 0; tries < 70; tries++)); do
+    running "$name" || break
+    [ $tries -ne 0 ] || kill "$(cat "$run/$name.pid")" 2>/dev/null || true
+    [ $tries -ne 50 ] || kill -KILL "$(cat "$run/$name.pid")" 2>/dev/null || true
+    sleep 0.1
+  done
+  ! running "$name" || fail "$name does not end"
+  eval "command=($(cat "$run/$name.command"))"
+  start "$name" "${command[@]}"
+  [ "${command[0]}" != nsenter ] || note_child "$name"
 }
 
 # is_ours PID: does this process belong to the cluster in $run?
