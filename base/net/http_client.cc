@@ -43,9 +43,28 @@ struct HttpClient::Body {
                                          HttpRequest request, TimePoint deadline,
                                          std::size_t body_bytes_max);
 
+  /// A new connection, TLS included.
+  static Task<Result<TimedSocket>> connect(std::shared_ptr<Body> self, Endpoint endpoint,
+                                           TimePoint deadline,
+                                           std::shared_ptr<Interrupt> interrupt);
+
   boost::asio::any_io_executor executor;
   std::shared_ptr<ConnectionPool> pool = std::make_shared<ConnectionPool>();
+  std::shared_ptr<const TlsContext> tls = {};
 };
+
+Task<Result<TimedSocket>> HttpClient::Body::connect(std::shared_ptr<Body> self, Endpoint endpoint,
+                                                    TimePoint deadline,
+                                                    std::shared_ptr<Interrupt> interrupt) {
+  const std::shared_ptr<const TlsContext> tls = self->tls;
+  CO_TRY(TimedSocket socket, co_await connect_to(self->executor, endpoint, deadline, interrupt));
+  if (!tls) co_return socket;
+  if (interrupt->is_requested) co_return Error{Code::kCancelled, "the connect was cancelled"};
+  interrupt->stop = socket.closer();
+  Status shaken = co_await socket.start_tls(tls->new_session(endpoint.host), deadline);
+  if (!shaken) co_return std::move(shaken).error().with_context(endpoint.to_string());
+  co_return socket;
+}
 
 Task<Result<std::unique_ptr<ResponseStream>>> HttpClient::Body::open(
     std::shared_ptr<Body> self, Endpoint endpoint, HttpRequest request, TimePoint deadline,
@@ -55,14 +74,15 @@ Task<Result<std::unique_ptr<ResponseStream>>> HttpClient::Body::open(
   const bool is_head = request.method == "HEAD";
   // A kept connection may have been closed by the peer just now, which says nothing about whether
   // it serves; so a failure on one is followed by one try on a fresh one.
-  for (std::optional<TimedSocket> kept = self->pool->take(peer);; kept.reset()) {
+  const std::shared_ptr<ConnectionPool> pool = self->pool;
+  for (std::optional<TimedSocket> kept = pool->take(peer);; kept.reset()) {
     if (interrupt->is_requested) co_return Error{Code::kCancelled, peer + ": cancelled"};
     const bool is_reused = kept.has_value();
     if (!kept) {
-      CO_TRY(TimedSocket fresh, co_await connect_to(self->executor, endpoint, deadline, interrupt));
+      CO_TRY(TimedSocket fresh, co_await connect(self, endpoint, deadline, interrupt));
       kept.emplace(std::move(fresh));
     }
-    auto exchange = std::make_shared<ClientExchange>(*std::move(kept), peer, self->pool, is_head);
+    auto exchange = std::make_shared<ClientExchange>(*std::move(kept), peer, pool, is_head);
     interrupt->stop = [exchange] { exchange->cancel(); };
     Status begun = co_await ClientExchange::begin(exchange, wire, deadline);
     if (begun) {
@@ -103,6 +123,12 @@ HttpClient::HttpClient(boost::asio::any_io_executor executor)
     : body_(std::make_shared<Body>(std::move(executor))) {}
 
 HttpClient::~HttpClient() = default;
+
+void HttpClient::set_tls(std::shared_ptr<const TlsContext> context) {
+  body_->tls = std::move(context);
+  // Connections in use find their pool gone when they come back.
+  body_->pool = std::make_shared<ConnectionPool>();
+}
 
 Task<Result<HttpResponse>> HttpClient::call(Endpoint endpoint, HttpRequest request,
                                             Duration timeout, std::size_t body_bytes_max) {

@@ -9,6 +9,7 @@
 
 #include "base/net/http.h"
 #include "base/net/task.h"
+#include "base/net/tls_context.h"
 #include "base/result.h"
 
 /// An HTTP/1.1 client on Asio and Beast, for TCP and Unix sockets, with streamed answers.
@@ -50,6 +51,9 @@ class HttpClient {
   explicit HttpClient(boost::asio::any_io_executor executor);
   ~HttpClient();
 
+  /// From now on connections are made with TLS, or without it for nullptr; idle ones are dropped,
+  /// and those in use not kept. A handshake that fails is kUnavailable, and its words begin "TLS:".
+  void set_tls(std::shared_ptr<const TlsContext> context);
   /// Whole exchange within the timeout; the answer's body is at most `body_bytes_max`.
   Task<Result<HttpResponse>> call(Endpoint endpoint, HttpRequest request, Duration timeout,
                                   std::size_t body_bytes_max = 8u << 20);

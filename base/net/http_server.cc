@@ -129,6 +129,10 @@ HttpServer::HttpServer(asio::any_io_executor executor, HttpHandler handler, Http
 
 HttpServer::~HttpServer() { body_->close(); }
 
+void HttpServer::set_tls(std::shared_ptr<const TlsContext> context) {
+  body_->state->tls = std::move(context);
+}
+
 Result<Endpoint> HttpServer::listen(const Endpoint& endpoint) {
   TRY(const int fd, bind_listening_socket(endpoint));
   return body_->serve(fd, endpoint.unix_path, kAcceptsInARow);

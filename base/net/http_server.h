@@ -8,6 +8,7 @@
 
 #include "base/net/http.h"
 #include "base/net/task.h"
+#include "base/net/tls_context.h"
 #include "base/result.h"
 
 /// An HTTP/1.1 server on Asio and Beast: TCP and Unix sockets, keep-alive, chunked streams, limits.
@@ -61,6 +62,8 @@ class HttpServer {
   HttpServer(boost::asio::any_io_executor executor, HttpHandler handler, HttpLimits limits = {});
   ~HttpServer();
 
+  /// Connections accepted from now on must speak TLS; a handshake has header_timeout.
+  void set_tls(std::shared_ptr<const TlsContext> context);
   /// Binds and listens; gives the endpoint with the real port (for port 0). May be called several
   /// times. kAlreadyExists "port 8000 on 127.0.0.1 is in use" / kPermissionDenied /
   /// kInvalidArgument. A stale Unix socket file that nobody answers on is replaced; a live one is

@@ -64,6 +64,13 @@ void HttpSession::close() {
 }
 
 Task<void> HttpSession::serve(std::shared_ptr<HttpSession> self) {
+  if (self->state_->tls) {
+    const TimePoint deadline = deadline_after(self->state_->limits.header_timeout);
+    auto session = self->state_->tls->new_session({});
+    const Status shaken = co_await self->socket_.start_tls(std::move(session), deadline);
+    // Whoever speaks no TLS cannot be told so.
+    if (!shaken) co_return;
+  }
   bool keeps_connection = true;
   while (keeps_connection) {
     ReadOutcome outcome = co_await self->reader_.next();
@@ -80,7 +87,7 @@ Task<void> HttpSession::serve(std::shared_ptr<HttpSession> self) {
 }
 
 Task<void> HttpSession::turn_away(std::shared_ptr<HttpSession> self) {
-  co_await self->refuse({503, "too many connections"});
+  if (!self->state_->tls) co_await self->refuse({503, "too many connections"});
 }
 
 Task<bool> HttpSession::answer(IncomingRequest incoming) {

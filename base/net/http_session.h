@@ -12,6 +12,7 @@
 #include "base/net/session_writer.h"
 #include "base/net/task_group.h"
 #include "base/net/timed_socket.h"
+#include "base/net/tls_context.h"
 
 /// One connection of an HTTP server.
 namespace kantha::net {
@@ -26,6 +27,7 @@ struct ServerState {
   boost::asio::any_io_executor executor;
   HttpHandler handler;
   HttpLimits limits;
+  std::shared_ptr<const TlsContext> tls = {};
   bool is_stopping = false;
   std::size_t active_requests = 0;
   std::uint64_t bodies_bytes = 0;  ///< of requests that arrive or are answered

@@ -26,6 +26,8 @@ namespace {
 
 /// After so many reads or writes that did not have to wait, others get a turn.
 constexpr int kTurnsInARow = 16;
+/// The deadline of the whole wait decides; this only keeps the sum in range.
+constexpr Duration kTlsStallTimeout = std::chrono::hours(24);
 
 std::string errno_text(int error) { return std::generic_category().message(error); }
 
@@ -34,6 +36,15 @@ Error closed_here() { return {Code::kCancelled, "connection closed on this side"
 short poll_events(int fd, short events) {
   pollfd entry = {.fd = fd, .events = events, .revents = 0};
   return ::poll(&entry, 1, 0) > 0 ? entry.revents : short{0};
+}
+
+/// One try to read; the count, or the negative errno. A function of its own, so that the space is
+/// on the stack and not in a coroutine's frame: 64 KiB per connection would add up.
+int receive_now(int fd, std::string& into) {
+  std::array<char, 64u << 10> space;
+  const ssize_t count = ::recv(fd, space.data(), space.size(), MSG_DONTWAIT);
+  if (count > 0) into.assign(space.data(), static_cast<std::size_t>(count));
+  return count < 0 ? -errno : static_cast<int>(count);
 }
 
 }  // namespace
@@ -51,13 +62,41 @@ struct TimedSocket::Core {
   bool may_go_on() { return ++turns_in_a_row % kTurnsInARow != 0; }
   void close() {
     error_code ignored;
+    say_end();
     timer.cancel();
     descriptor.close(ignored);
   }
+  /// One try to tell a TLS peer that no more comes, lest it takes the end for an attack.
+  void say_end() {
+    if (!tls || !descriptor.is_open()) return;
+    tls->say_end();
+    send_now(tls->take_output());
+  }
+  void send_now(std::string_view bytes) {
+    ::send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
   int fd() { return descriptor.native_handle(); }
+  /// Whether a read would give plain bytes, an end or a failure now. What TLS sends on its own
+  /// account (tickets, new keys) is none of them.
+  bool has_plain_bytes(bool may_receive) {
+    std::string bytes;
+    const int count = may_receive ? receive_now(fd(), bytes) : -EAGAIN;
+    if (count == 0) return true;
+    if (count < 0 && count != -EAGAIN && count != -EINTR) return true;
+    tls->feed(bytes);
+    Result<std::optional<std::string>> plain = tls->unseal();
+    if (!plain) return true;
+    if (!*plain) return false;
+    unread = **std::move(plain);
+    return true;
+  }
 
   asio::posix::stream_descriptor descriptor;
   asio::steady_timer timer;
+  /// Set once the handshake is done.
+  std::unique_ptr<TlsSession> tls = {};
+  /// Plain bytes that were found when somebody asked whether there are any.
+  std::string unread = {};
   std::uint64_t wait_number = 0;
   std::uint64_t bytes_written = 0;
   int turns_in_a_row = 0;
@@ -126,15 +165,8 @@ Task<Status> TimedSocket::connect_on(std::shared_ptr<Core> core, TimePoint deadl
 Task<Result<std::string>> TimedSocket::read_from(std::shared_ptr<Core> core, TimePoint deadline) {
   while (core->descriptor.is_open()) {
     if (core->may_go_on()) {
-      // On the stack of a plain call and not in this frame: 64 KiB per connection would add up.
-      static constexpr auto kReceive = [](int fd, std::string& into) {
-        std::array<char, 64u << 10> space;
-        const ssize_t count = ::recv(fd, space.data(), space.size(), MSG_DONTWAIT);
-        if (count > 0) into.assign(space.data(), static_cast<std::size_t>(count));
-        return count < 0 ? -errno : static_cast<int>(count);
-      };
       std::string bytes;
-      const int count = kReceive(core->fd(), bytes);
+      const int count = receive_now(core->fd(), bytes);
       if (count >= 0) co_return bytes;
       if (count == -EINTR) continue;
       if (count != -EAGAIN) co_return unavailable("connection failed: " + errno_text(-count));
@@ -174,16 +206,62 @@ Task<Status> TimedSocket::write_to(std::shared_ptr<Core> core, std::string bytes
 
 Task<Status> TimedSocket::finish_connect(TimePoint deadline) { return connect_on(core_, deadline); }
 
+Task<Status> TimedSocket::flush_tls(std::shared_ptr<Core> core, TimePoint deadline) {
+  std::string bytes = core->tls->take_output();
+  return write_to(std::move(core), std::move(bytes), kTlsStallTimeout, deadline);
+}
+
+Task<Status> TimedSocket::shake_hands(std::shared_ptr<Core> core,
+                                      std::unique_ptr<TlsSession> session, TimePoint deadline) {
+  core->tls = std::move(session);
+  while (true) {
+    const Result<bool> done = core->tls->shake();
+    const Status sent = co_await flush_tls(core, deadline);
+    if (!done) co_return done.error();
+    if (!sent) co_return sent;
+    if (*done) co_return ok_status();
+    CO_TRY(const std::string bytes, co_await read_from(core, deadline));
+    if (bytes.empty()) co_return unavailable("TLS: the peer closed in the handshake");
+    core->tls->feed(bytes);
+  }
+}
+
+Task<Result<std::string>> TimedSocket::unseal_from(std::shared_ptr<Core> core, TimePoint deadline) {
+  if (!core->unread.empty()) co_return std::exchange(core->unread, {});
+  while (true) {
+    Result<std::optional<std::string>> plain = core->tls->unseal();
+    if (!plain) co_return std::move(plain).error();
+    if (*plain) co_return **std::move(plain);
+    // A peer that changes its keys wants an answer.
+    CO_TRY_OK(co_await flush_tls(core, deadline));
+    CO_TRY(const std::string bytes, co_await read_from(core, deadline));
+    if (bytes.empty()) co_return unavailable("TLS: the connection was cut");
+    core->tls->feed(bytes);
+  }
+}
+
+Task<Status> TimedSocket::start_tls(std::unique_ptr<TlsSession> session, TimePoint deadline) {
+  return shake_hands(core_, std::move(session), deadline);
+}
+
 Task<Result<std::string>> TimedSocket::read_some(TimePoint deadline) {
-  return read_from(core_, deadline);
+  return core_->tls ? unseal_from(core_, deadline) : read_from(core_, deadline);
 }
 
 Task<Status> TimedSocket::write_all(std::string bytes, Duration stall_timeout, TimePoint deadline) {
+  if (core_->tls) {
+    // A failure shows at the next read, with its reason.
+    (void)core_->tls->seal(bytes);
+    bytes = core_->tls->take_output();
+  }
   return write_to(core_, std::move(bytes), stall_timeout, deadline);
 }
 
 void TimedSocket::write_now(std::string_view bytes) {
-  if (is_open()) ::send(core_->fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (!is_open()) return;
+  if (!core_->tls) return core_->send_now(bytes);
+  (void)core_->tls->seal(bytes);
+  core_->send_now(core_->tls->take_output());
 }
 
 std::uint64_t TimedSocket::bytes_written() const { return core_->bytes_written; }
@@ -194,7 +272,10 @@ bool TimedSocket::peer_closed() const {
 }
 
 bool TimedSocket::readable() const {
-  return is_open() && poll_events(core_->fd(), POLLIN | POLLRDHUP) != 0;
+  if (!is_open()) return false;
+  if (!core_->unread.empty()) return true;
+  const bool has_bytes = poll_events(core_->fd(), POLLIN | POLLRDHUP) != 0;
+  return core_->tls ? core_->has_plain_bytes(has_bytes) : has_bytes;
 }
 
 void TimedSocket::when_readable(std::function<void()> callback) {
@@ -208,7 +289,9 @@ void TimedSocket::when_readable(std::function<void()> callback) {
 }
 
 void TimedSocket::shutdown_send() {
-  if (is_open()) ::shutdown(core_->fd(), SHUT_WR);
+  if (!is_open()) return;
+  core_->say_end();
+  ::shutdown(core_->fd(), SHUT_WR);
 }
 
 void TimedSocket::close() { core_->close(); }

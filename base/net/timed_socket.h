@@ -9,13 +9,14 @@
 #include "base/net/task.h"
 
 #include "base/clock.h"
+#include "base/net/tls_session.h"
 #include "base/result.h"
 
 /// A connected stream socket (TCP or Unix) whose every wait has a deadline. Executor's thread only.
 ///
 /// Reads and writes are tried at once with the plain system calls; only when the kernel says
 /// "not now" does the coroutine wait on the reactor. So a short answer costs one send call, and no
-/// connection owns a read buffer while it idles.
+/// connection owns a read buffer while it idles. With TLS, plain bytes go in and out as without it.
 namespace kantha::net {
 
 /// now + duration without overflow; durations beyond a year count as one.
@@ -31,9 +32,12 @@ class TimedSocket {
 
   /// Waits until a connect that was begun has succeeded. kUnavailable, kDeadlineExceeded.
   Task<Status> finish_connect(TimePoint deadline);
+  /// Makes the connection a TLS one. kUnavailable says why the peer, or we, refused;
+  /// kDeadlineExceeded; kCancelled. After a failure the connection is of no use.
+  Task<Status> start_tls(std::unique_ptr<TlsSession> session, TimePoint deadline);
   /// 1 to 64 KiB as they arrive; an empty string when the peer closed its side.
-  /// kDeadlineExceeded (nothing is lost, it may be called again), kUnavailable (connection reset),
-  /// kCancelled (closed on our side).
+  /// kDeadlineExceeded (nothing is lost, it may be called again), kUnavailable (connection reset,
+  /// or a TLS peer that went without saying so), kCancelled (closed on our side).
   Task<Result<std::string>> read_some(TimePoint deadline);
   /// Everything, or an error: kDeadlineExceeded when no byte was taken for `stall_timeout` or
   /// `deadline` passed, kUnavailable, kCancelled.
@@ -72,6 +76,11 @@ class TimedSocket {
   static Task<Status> write_to(std::shared_ptr<Core> core, std::string bytes,
                                Duration stall_timeout, TimePoint deadline);
   static Task<Status> connect_on(std::shared_ptr<Core> core, TimePoint deadline);
+  static Task<Status> shake_hands(std::shared_ptr<Core> core, std::unique_ptr<TlsSession> session,
+                                  TimePoint deadline);
+  static Task<Result<std::string>> unseal_from(std::shared_ptr<Core> core, TimePoint deadline);
+  /// Sends what TLS wants the peer to have.
+  static Task<Status> flush_tls(std::shared_ptr<Core> core, TimePoint deadline);
 
   std::shared_ptr<Core> core_;
 };
