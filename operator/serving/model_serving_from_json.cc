@@ -5,7 +5,7 @@
 namespace kantha::serving {
 namespace {
 
-constexpr std::size_t kRingsMax = 32;
+constexpr std::size_t kRingsMax = 16;
 constexpr std::size_t kListMax = 64;
 
 /// Reads the object part by part; carries the one setting they share.
@@ -31,10 +31,11 @@ class Decoder {
     if (unknown_ == UnknownFields::kRefuse) fields.check_known(names);
   }
 
-  static void check_identity(const FieldReader& root) {
+  void check_identity(const FieldReader& root) const {
     for (const auto& [name, expected] :
          {std::pair{"apiVersion", kApiVersion}, std::pair{"kind", kKind}}) {
-      root.require(name);
+      // An entry of an API server's list has neither.
+      if (unknown_ == UnknownFields::kRefuse) root.require(name);
       std::string value = expected;
       root.string(name, value);
       if (value != expected) {

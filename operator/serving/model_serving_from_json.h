@@ -8,7 +8,7 @@
 namespace kantha::serving {
 
 /// Whether fields that we do not know are problems. Files are read strictly; objects from an API
-/// server may carry fields of a newer version.
+/// server may carry fields of a newer version (and list items lack apiVersion and kind).
 enum class UnknownFields : unsigned char { kRefuse, kIgnore };
 
 /// Reads the object; types and shapes are judged here, ranges and rules in validate.h. `status` is

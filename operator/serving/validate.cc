@@ -15,7 +15,7 @@ constexpr std::int64_t kReplicasMax = 10'000;
 constexpr std::int64_t kTokensMax = 1 << 20;
 constexpr std::int64_t kCpusMax = 1024;
 constexpr std::int64_t kDaySeconds = 86'400;
-constexpr std::size_t kTextMax = 4'096;
+constexpr std::ptrdiff_t kTextMax = 4'096;  // characters
 
 /// Collects broken rules.
 class Judge {
@@ -40,8 +40,12 @@ class Judge {
   }
 
   void text(const std::string& path, std::string_view value) {
-    if (value.size() > kTextMax) {
-      add(path, "has " + std::to_string(value.size()) + " bytes, at most " +
+    // Characters, as the CRD's maxLength counts them.
+    const auto length = std::count_if(value.begin(), value.end(), [](char c) {
+      return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+    });
+    if (length > kTextMax) {
+      add(path, "has " + std::to_string(length) + " characters, at most " +
                     std::to_string(kTextMax) + " are allowed");
     }
     const bool control = std::any_of(value.begin(), value.end(), [](char c) {
@@ -212,6 +216,8 @@ void judge_share(const std::string& path, const IntOrPercent& value, Judge& judg
 
 void judge_rings(const std::vector<RingSpec>& rings, Judge& judge) {
   std::set<std::string> names;
+  IntOrPercent count{0, false};
+  IntOrPercent share{0, true};
   for (std::size_t i = 0; i < rings.size(); ++i) {
     const std::string path = "spec.rollout.rings[" + std::to_string(i) + "]";
     if (const std::string problem = label_problem(rings[i].name); !problem.empty()) {
@@ -220,12 +226,13 @@ void judge_rings(const std::vector<RingSpec>& rings, Judge& judge) {
       judge.add(path + ".name", "the name \"" + rings[i].name + "\" is taken by another ring");
     }
     judge_share(path + ".size", rings[i].size, judge);
-    if (i == 0 || rings[i].size.percent != rings[i - 1].size.percent) continue;
-    if (rings[i].size.value < rings[i - 1].size.value) {
-      judge.add(path + ".size", "rings grow: expected at least " +
-                                    int_or_percent_text(rings[i - 1].size) + ", got " +
-                                    int_or_percent_text(rings[i].size));
+    // Counts and shares cannot be compared before the number of pods is known.
+    IntOrPercent& largest = rings[i].size.percent ? share : count;
+    if (rings[i].size < largest) {
+      judge.add(path + ".size", "rings grow: expected at least " + int_or_percent_text(largest) +
+                                    ", got " + int_or_percent_text(rings[i].size));
     }
+    largest = std::max(largest, rings[i].size);
   }
 }
 
