@@ -15,7 +15,7 @@ ReplicaCounts count_pods(const Observed& observed) {
   ReplicaCounts counts;
   counts.wanted = observed.serving.replicas_or_default();
   for (const ObservedPod& pod : observed.pods) {
-    if (pod.terminating) continue;
+    if (pod.terminating || pod.replace_at) continue;
     ++counts.existing;
     counts.ready += pod.ready ? 1 : 0;
     if (!is_available(pod)) continue;
@@ -72,7 +72,7 @@ Condition progressing_condition(const Observed& observed, const Plan& plan) {
 Condition degraded_condition(const Observed& observed) {
   std::string message;
   for (const ObservedPod& pod : observed.pods) {
-    if (!pod.failing || pod.terminating) continue;
+    if (pod.terminating ? !pod.stuck : !pod.failing) continue;
     if (!message.empty()) message += "; ";
     message += pod.name + ": " + (pod.message.empty() ? "fails" : pod.message);
   }

@@ -40,6 +40,11 @@ struct ObservedPod {
   bool terminating = false;
   /// It ended or restarts again and again.
   bool failing = false;
+  /// It ended for good and nothing starts in it again: it is replaced, from this time on (a pod
+  /// that ended soon after it was made has to wait, so that its successor does not end as fast).
+  std::optional<TimePoint> replace_at = {};
+  /// Its end takes longer than it may; only with terminating.
+  bool stuck = false;
   /// Why it is not ready, for people.
   std::string message = {};
 };
@@ -49,6 +54,8 @@ struct Observed {
   ModelServing serving;
   Revision target;  ///< revision_of(serving, …)
   std::vector<ObservedPod> pods;
+  /// Ordinals whose pod name somebody else holds: nothing is made there.
+  std::vector<std::int64_t> blocked = {};
 };
 
 enum class ActionKind : std::uint8_t {
@@ -87,7 +94,7 @@ struct Condition {
 /// The counts of status.
 struct ReplicaCounts {
   std::int64_t wanted = 0;
-  std::int64_t existing = 0;   ///< pods that are not terminating
+  std::int64_t existing = 0;   ///< pods that neither terminate nor have ended
   std::int64_t ready = 0;      ///< engine ready, draining or not
   std::int64_t available = 0;  ///< ready and takes new requests
   std::int64_t updated = 0;    ///< available and verified to run the target revision
@@ -113,6 +120,7 @@ bool is_available(const ObservedPod& pod);
 ///   - a surplus pod that is available goes only while replicas available pods remain;
 ///   - a pod that is not available is changed at once: it serves nobody, and waiting for it could
 ///     block the fix for ever;
+///   - a pod that ended for good is deleted, and made anew by a later pass;
 ///   - the next ready pod moves to a new revision only when the ones before it are verified ready.
 Plan plan(const Observed& observed, TimePoint now);
 

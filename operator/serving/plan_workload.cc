@@ -23,6 +23,7 @@ class Pass {
 
   void run() {
     end_drained_pods();
+    remove_ended_pods();
     create_missing_pods();
     update_old_pods();
     drain_surplus_pods();
@@ -47,8 +48,16 @@ class Pass {
     }
   }
 
+  void remove_ended_pods() {
+    for (const ObservedPod* pod : order_) {
+      if (!pod->replace_at || leaving(*pod) || *pod->replace_at > now_) continue;
+      act(ActionKind::kDeletePod, *pod,
+          "it ended" + (pod->message.empty() ? "" : ": " + pod->message));
+    }
+  }
+
   void create_missing_pods() {
-    std::set<std::int64_t> taken;
+    std::set<std::int64_t> taken(observed_.blocked.begin(), observed_.blocked.end());
     for (const ObservedPod* pod : order_) taken.insert(pod->ordinal);
     for (std::int64_t ordinal = 0; ordinal < wanted_; ++ordinal) {
       if (taken.contains(ordinal)) continue;
@@ -69,7 +78,7 @@ class Pass {
     if (observed_.serving.spec.rollout.paused) return;
     std::int64_t budget = max_unavailable(observed_.serving) - unavailable_count();
     for (const ObservedPod* pod : order_) {
-      if (!stays(*pod) || leaving(*pod)) continue;
+      if (!stays(*pod) || leaving(*pod) || pod->replace_at) continue;
       const bool replace = pod->pod_revision != observed_.target.pod;
       if (!replace && pod->told_revision == observed_.target.whole) continue;
       if (is_available(*pod)) {
@@ -96,7 +105,7 @@ class Pass {
     std::int64_t available = std::count_if(order_.begin(), order_.end(),
                                            [](const auto* pod) { return is_available(*pod); });
     for (const ObservedPod* pod : order_) {
-      if (stays(*pod) || leaving(*pod)) continue;
+      if (stays(*pod) || leaving(*pod) || pod->replace_at) continue;
       if (is_available(*pod)) {
         if (available <= wanted_) continue;
         --available;
@@ -116,7 +125,8 @@ class Pass {
 
 bool is_available(const ObservedPod& pod) {
   // A pod that was told to restart counts as gone until it reports what it was told.
-  return pod.ready && !pod.draining && !pod.terminating && pod.revision == pod.told_revision;
+  return pod.ready && !pod.draining && !pod.terminating && !pod.replace_at &&
+         pod.revision == pod.told_revision;
 }
 
 void plan_workload(const Observed& observed, TimePoint now, std::vector<Action>& actions) {
@@ -131,7 +141,7 @@ bool runs_target(const Observed& observed, const ObservedPod& pod) {
 std::int64_t count_outdated(const Observed& observed) {
   const std::int64_t wanted = observed.serving.replicas_or_default();
   return std::count_if(observed.pods.begin(), observed.pods.end(), [&](const ObservedPod& pod) {
-    if (pod.ordinal >= wanted || pod.terminating) return false;
+    if (pod.ordinal >= wanted || pod.terminating || pod.replace_at) return false;
     const bool old_pod = pod.pod_revision != observed.target.pod;
     return old_pod || pod.told_revision != observed.target.whole ||
            (!pod.revision.empty() && pod.revision != observed.target.whole);

@@ -44,6 +44,9 @@ class World {
   }
 
   void edit_spec() {
+    // Now and then somebody else holds a pod's name for a while.
+    observed_.blocked.clear();
+    if (dice_.one_in(3)) observed_.blocked.push_back(dice_.below(6));
     switch (dice_.below(4)) {
       case 0: observed_.serving.spec.replicas = dice_.below(6); break;
       case 1: observed_.target.whole = "rev" + std::to_string(++edits_); break;
@@ -74,6 +77,8 @@ class World {
     }
   }
 
+  void free_names() { observed_.blocked.clear(); }
+
   bool settled() const { return settled_; }
 
   /// Everything wanted runs the target, and nothing else is there.
@@ -88,6 +93,11 @@ class World {
 
  private:
   void check_budget(const Plan& made) const {
+    for (const Action& action : made.actions) {
+      const bool blocked =
+          std::count(observed_.blocked.begin(), observed_.blocked.end(), action.ordinal) > 0;
+      EXPECT_FALSE(blocked && action.kind == ActionKind::kCreatePod) << "the name is taken";
+    }
     std::int64_t available = made.counts.available;
     const std::int64_t before = available;
     std::map<std::string, int> deeds;
@@ -140,6 +150,14 @@ class World {
   bool step(SimPod& pod, bool trouble) {
     if (pod.seen.terminating) return pod.steps_left-- <= 0;
     if (pod.seen.streams.value_or(0) > 0) pod.seen.streams = *pod.seen.streams - dice_.below(2);
+    if (trouble && dice_.one_in(60)) {  // evicted: nothing starts in it again
+      pod.seen.ready = false;
+      pod.seen.failing = true;
+      pod.seen.draining = false;
+      pod.seen.streams = 0;
+      pod.seen.replace_at = now_ + std::chrono::seconds(dice_.below(5));
+    }
+    if (pod.seen.replace_at) return false;
     if (trouble && dice_.one_in(15)) {
       pod.seen.ready = false;
       pod.seen.failing = true;
@@ -174,6 +192,7 @@ TEST(PlanProperty, NeverTakesTooMuchDownAndComesToRest) {
       world.pass();
       world.let_time_pass(/*trouble=*/true);
     }
+    world.free_names();
     int steps = 0;
     do {
       world.let_time_pass(/*trouble=*/false);
