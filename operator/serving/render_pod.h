@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/json.h"
+#include "operator/serving/cluster_object.h"
+#include "operator/serving/cluster_revision.h"
+#include "operator/serving/pod_object.h"
+
+/// Pods, and what is changed in a running one. Pure; equal input gives equal text; any thread.
+namespace kantha::serving {
+
+/// The document to POST for one ordinal. The spec must be valid and its source supported.
+OrderedJson render_pod(const ClusterServing& owner, const ClusterSettings& settings,
+                       const Revision& target, std::int64_t ordinal);
+
+/// JSON Patch that tells a running pod a new revision: engine-config, told-revision, the revision's
+/// label, and the engine container's image when it differs. It fails as a whole when the pod is not
+/// the one (by uid) that was decided on. The pod must have an engine container.
+OrderedJson render_pod_retell(const ClusterServing& owner, const ClusterSettings& settings,
+                              const Revision& target, const PodObject& pod);
+
+/// JSON Patch that lets node autoscalers move a pod, once it was ready; empty when nothing is there
+/// to lift. `live` is the pod as last read.
+OrderedJson render_pod_release(const Json& live);
+
+}  // namespace kantha::serving
