@@ -1,9 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
-
 #include "operator/serving/children.h"
 #include "operator/serving/render_admin_secret.h"
 #include "operator/serving/render_pdb.h"
@@ -12,29 +8,11 @@
 #include "operator/serving/render_service.h"
 #include "operator/serving/render_service_account.h"
 #include "tests/operator/serving/cluster_sample.h"
+#include "tests/operator/serving/golden_document.h"
 
-/// Every document that the operator writes, byte for byte. KANTHA_REWRITE_GOLDEN=1 writes the files
-/// anew; the diff is then for a person to read.
+/// Every document that the operator writes, byte for byte.
 namespace kantha::serving {
 namespace {
-
-std::string golden_path(const std::string& name) {
-  const char* root = std::getenv("KANTHA_SOURCE_DIR");
-  return std::string(root == nullptr ? "." : root) + "/tests/operator/serving/golden/" + name +
-         ".json";
-}
-
-void expect_golden(const std::string& name, const OrderedJson& document) {
-  const std::string text = document.dump(1) + "\n";
-  if (std::getenv("KANTHA_REWRITE_GOLDEN") != nullptr) {
-    std::ofstream(golden_path(name)) << text;
-    return;
-  }
-  std::ifstream file(golden_path(name));
-  std::stringstream golden;
-  golden << file.rdbuf();
-  EXPECT_EQ(text, golden.str()) << name << ": KANTHA_REWRITE_GOLDEN=1 writes it anew";
-}
 
 ClusterServing owner_with_everything() {
   return sample_owner(Json::parse(R"json({

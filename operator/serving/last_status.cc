@@ -1,0 +1,53 @@
+#include "operator/serving/last_status.h"
+
+#include "base/json.h"
+#include "operator/serving/timestamp.h"
+
+namespace kantha::serving {
+namespace {
+
+std::string text(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::optional<std::int64_t> count(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  if (found == json.end() || !found->is_number_integer()) return std::nullopt;
+  const auto value = found->get<std::int64_t>();
+  return value >= 0 && value <= 10'000 ? std::optional(value) : std::nullopt;
+}
+
+void read_condition(const Json& entry, LastStatus& out) {
+  if (!entry.is_object()) return;
+  const std::string status = text(entry, "status");
+  LastCondition condition;
+  condition.since = text(entry, "lastTransitionTime");
+  if (!timestamp_from_text(condition.since)) return;
+  if (status == "True") {
+    condition.status = ConditionStatus::kTrue;
+  } else if (status == "False") {
+    condition.status = ConditionStatus::kFalse;
+  } else if (status != "Unknown") {
+    return;
+  }
+  out.conditions[text(entry, "type")] = std::move(condition);
+}
+
+}  // namespace
+
+LastStatus last_status_of(const std::string& status) {
+  LastStatus out;
+  const Result<Json> json = parse_json(status);
+  if (!json.ok() || !json->is_object()) return out;
+  out.desired_replicas = count(*json, "desiredReplicas");
+  out.updated_replicas = count(*json, "updatedReplicas").value_or(0);
+  out.current_revision = text(*json, "currentRevision");
+  out.target_revision = text(*json, "targetRevision");
+  const auto conditions = json->find("conditions");
+  if (conditions == json->end() || !conditions->is_array()) return out;
+  for (const Json& entry : *conditions) read_condition(entry, out);
+  return out;
+}
+
+}  // namespace kantha::serving

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "operator/serving/observe_cluster.h"
+#include "operator/serving/plan.h"
+
+/// The plan for an object of a cluster: plan(), and what a cluster adds to it. Pure; any thread.
+namespace kantha::serving {
+
+struct ClusterPlan {
+  Plan plan;
+  /// The object is being deleted and nothing of it needs us any more: its finalizer may go.
+  bool release_finalizer = false;
+};
+
+/// In this order:
+///   - an object that is being deleted: its pods are drained; the finalizer goes once each pod is
+///     gone, or was told to end and is a minute past its grace (its node is dead: the garbage
+///     collector has the rest, and no object stays for ever because of a machine);
+///   - a spec that cannot be served (hold_reason): no pod is made, changed or deleted; the counts
+///     speak of the last good spec; Progressing is False with the reason;
+///   - else plan().
+ClusterPlan plan_cluster(const ClusterServing& owner, const ClusterObservation& seen,
+                         TimePoint now);
+
+}  // namespace kantha::serving
