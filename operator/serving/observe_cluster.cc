@@ -102,7 +102,7 @@ class Observation {
 
   /// The revision that its engine is known to run; empty when unknown.
   std::string revision_of_engine(const PodObject& pod, const NodedFacts* facts) const {
-    if (pod.told_revision == pod.born_revision) return pod.born_revision;
+    if (!pod.is_retold) return pod.born_revision;
     const bool config = facts != nullptr && !pod.engine_config_hash.empty() &&
                         facts->config_hash == pod.engine_config_hash;
     return config && is_same_image(pod.engine_image, pod.engine) ? pod.told_revision

@@ -57,8 +57,8 @@ struct ClusterObservation {
   bool any_ready = false;  ///< some pod's engine has its weights
   /// Ready pods that still keep node autoscalers away (render_pod_release).
   std::vector<std::string> to_release;
-  /// Pods whose noded must be asked before the plan can go on: running pods that were told another
-  /// revision than they were born with and are not known to run it.
+  /// Pods whose noded must be asked before the plan can go on: running pods that were told a
+  /// revision after their birth and are not known to run it.
   std::vector<std::string> to_ask;
   /// When the same facts would be seen differently, without any event.
   std::optional<WallTime> look_again;
@@ -68,9 +68,11 @@ struct ClusterObservation {
 ///
 /// Ours is a pod whose controlling owner is this very object (uid), with role replica and an
 /// ordinal that its name confirms. Everything else is foreign: never changed, never deleted, but
-/// its name is taken. A pod's revision is born-revision while it was told nothing else; else
-/// told-revision once noded reports the hash of the config it was told and the kubelet the image;
-/// else unknown.
+/// its name is taken.
+///
+/// A pod's revision is born-revision while it was never told another; else told-revision once noded
+/// reports the hash of the config it was told and the kubelet the image; else unknown. A pod that
+/// was told back to what it was born with is one that was told: its engine still runs the other.
 ClusterObservation observe_cluster(const ClusterServing& owner, const ClusterSettings& settings,
                                    const std::vector<const PodObject*>& pods,
                                    const FactsByPod& facts, Moment at);

@@ -68,6 +68,8 @@ void read_meta(kube::ObjectMeta& meta, PodObject& out) {
   out.told_revision = take(meta.annotations, kAnnotationTold);
   out.born_revision = take(meta.annotations, kAnnotationBorn);
   out.pod_revision = take(meta.annotations, kAnnotationPod);
+  out.is_retold =
+      meta.annotations.contains(kAnnotationRetold) || out.told_revision != out.born_revision;
   const auto config = meta.annotations.find(kAnnotationEngineConfig);
   if (config != meta.annotations.end()) out.engine_config_hash = sha256_hex(config->second);
   out.is_protected = meta.annotations.contains(kAnnotationSafeToEvict) ||

@@ -245,6 +245,7 @@ OrderedJson render_pod_retell(const ClusterServing& owner, const ClusterSettings
   }
   out.push_back(patch_op("add", annotation_path(kAnnotationEngineConfig),
                          cluster_engine_config(owner.serving)));
+  out.push_back(patch_op("add", annotation_path(kAnnotationRetold), pod.told_revision));
   out.push_back(patch_op("add", annotation_path(kAnnotationTold), target.whole));
   out.push_back(patch_op("add", "/metadata/labels/" + pointer_step(kLabelRevision),
                          short_revision(target.whole)));

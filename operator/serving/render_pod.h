@@ -14,9 +14,10 @@ namespace kantha::serving {
 OrderedJson render_pod(const ClusterServing& owner, const ClusterSettings& settings,
                        const Revision& target, std::int64_t ordinal);
 
-/// JSON Patch that tells a running pod a new revision: engine-config, told-revision, the revision's
-/// label, and the engine container's image when it differs. It fails as a whole when the pod is not
-/// the one (by uid) that was decided on. The pod must have an engine container.
+/// JSON Patch that tells a running pod a new revision: engine-config, told-revision (and what was
+/// told before), the revision's label, and the engine container's image when it differs. It fails
+/// as a whole when the pod is not the one (by uid) that was decided on. The pod must have an engine
+/// container.
 OrderedJson render_pod_retell(const ClusterServing& owner, const ClusterSettings& settings,
                               const Revision& target, const PodObject& pod);
 

@@ -103,6 +103,25 @@ TEST(ObserveCluster, KnowsAToldRevisionOnlyWhenConfigAndImageAreSeenRunning) {
   }
 }
 
+TEST(ObserveCluster, DoesNotTakeAPodThatIsToldBackForOneThatNeverLeft) {
+  Scene scene;
+  scene.add_pods(2);
+  scene.edit({{"engine", {{"config", {{"maxNumSeqs", 8}}}}}});
+  for (Json& pod : scene.pods) tell(pod, scene.owner);
+  const std::string hash = sha256_hex(cluster_engine_config(scene.owner.serving));
+  for (const char* uid : {"uid-pod-0", "uid-pod-1"}) scene.facts[uid].config_hash = hash;
+  EXPECT_TRUE(scene.plan().plan.settled);
+  scene.edit(Json::object());
+  EXPECT_THAT(deeds(scene.plan()), ElementsAre("RestartEngine m-1"));
+  tell(scene.pods[1], scene.owner);
+  EXPECT_EQ(decoded(scene.pods[1]).told_revision, decoded(scene.pods[1]).born_revision);
+  EXPECT_EQ(scene.observe().observed.pods.at(1).revision, "");
+  EXPECT_THAT(deeds(scene.plan()), IsEmpty()) << "its engine still runs the other config";
+  EXPECT_THAT(scene.observe().to_ask, ElementsAre("m-1"));
+  scene.facts["uid-pod-1"].config_hash = decoded(scene.pods[1]).engine_config_hash;
+  EXPECT_THAT(deeds(scene.plan()), ElementsAre("RestartEngine m-0"));
+}
+
 TEST(ObserveCluster, IgnoresWhatNodedSaidOfAPredecessor) {
   Scene scene;
   scene.add_pods(1);
