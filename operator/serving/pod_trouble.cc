@@ -23,16 +23,47 @@ bool is_failing_reason(std::string_view reason) {
   return std::find(kFailingReasons.begin(), kFailingReasons.end(), reason) != kFailingReasons.end();
 }
 
-/// "CrashLoopBackOff after 4 restarts, last exit 137 (OOMKilled): back-off 40s …"
+/// From so many restarts on, a container that is not ready is in a crash loop, whatever it does at
+/// this moment.
+constexpr std::int64_t kLoopRestarts = 3;
+
+bool is_pull_trouble(std::string_view reason) {
+  return reason == "ImagePullBackOff" || reason == "ErrImagePull";
+}
+
+/// A pod in trouble goes from one reason to the next and back for as long as it lasts. The text is
+/// the same all the time, for each change would be a write.
+std::string steady_reason(const ContainerState& state) {
+  if (is_pull_trouble(state.waiting_reason)) return "ImagePullBackOff";
+  return is_failing_reason(state.waiting_reason) ? state.waiting_reason : "CrashLoopBackOff";
+}
+
+std::string steady_message(const ContainerState& state) {
+  // It says no more than for how many seconds the kubelet waits.
+  if (steady_reason(state) == "CrashLoopBackOff") return {};
+  std::string_view text = state.waiting_message;
+  static constexpr std::string_view kCause = "ErrImagePull: ";
+  const std::size_t cause = text.find(kCause);
+  if (is_pull_trouble(state.waiting_reason) && cause != std::string_view::npos) {
+    text.remove_prefix(cause + kCause.size());
+  }
+  return std::string(text);
+}
+
+std::string restarts_text(std::int64_t restarts) {
+  return restarts < 10 ? std::to_string(restarts) : "10 or more";
+}
+
+/// "engine: CrashLoopBackOff after 4 restarts, last exit 137 (OOMKilled)"
 std::string container_text(std::string_view name, const ContainerState& state) {
-  std::string out = std::string(name) + ": " + state.waiting_reason;
-  if (state.restarts > 0) out += " after " + std::to_string(state.restarts) + " restarts";
+  std::string out = std::string(name) + ": " + steady_reason(state);
+  if (state.restarts > 0) out += " after " + restarts_text(state.restarts) + " restarts";
   if (state.exit_code) {
     out += ", last exit " + std::to_string(*state.exit_code);
     if (!state.exit_reason.empty()) out += " (" + state.exit_reason + ")";
   }
-  if (!state.waiting_message.empty()) out += ": " + state.waiting_message;
-  return out;
+  const std::string message = steady_message(state);
+  return message.empty() ? out : out + ": " + message;
 }
 
 PodTrouble ended_trouble(const PodObject& pod) {
@@ -48,9 +79,13 @@ PodTrouble waiting_trouble(const PodObject& pod, WallTime now) {
   PodTrouble out;
   const bool creating = pod.phase == PodPhase::kPending && !pod.noded.running;
   const std::string& reason = pod.noded.waiting_reason;
-  out.message = !pod.node.empty() && creating
-                    ? (reason.empty() ? std::string("starting") : reason) + " on " + pod.node
-                    : std::string(creating ? "waits for a node" : "starting");
+  if (pod.node.empty()) {
+    out.message = "waits for a node";
+  } else if (creating) {
+    out.message = (reason.empty() ? "starting" : reason) + " on " + pod.node;
+  } else {
+    out.message = "not ready on " + pod.node;
+  }
   if (!creating || !pod.created || pod.node.empty()) return out;
   const WallTime limit = *pod.created + kCreatingMax;
   if (now < limit) {
@@ -74,7 +109,10 @@ PodTrouble pod_trouble(const PodObject& pod, WallTime now) {
   for (const auto& [name, state] :
        {std::pair<std::string_view, const ContainerState&>{"engine", pod.engine},
         std::pair<std::string_view, const ContainerState&>{"noded", pod.noded}}) {
-    if (is_failing_reason(state.waiting_reason)) {
+    // A container that was told a new image restarted too, but ended well.
+    const bool loops =
+        !pod.ready && state.restarts >= kLoopRestarts && state.exit_code && *state.exit_code != 0;
+    if (loops || is_failing_reason(state.waiting_reason)) {
       return {true, false, container_text(name, state), std::nullopt};
     }
   }

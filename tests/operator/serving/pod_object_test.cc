@@ -132,7 +132,7 @@ TEST(PodTrouble, SaysWhatTheKubeletSays) {
   };
   const Case cases[] = {
       {waiting("engine", "CrashLoopBackOff", "back-off 40s"), true,
-       "engine: CrashLoopBackOff after 4 restarts, last exit 137 (OOMKilled): back-off 40s"},
+       "engine: CrashLoopBackOff after 4 restarts, last exit 137 (OOMKilled)"},
       {waiting("engine", "ImagePullBackOff", "no such image"), true, "no such image"},
       {waiting("engine", "ErrImageNeverPull"), true, "engine: ErrImageNeverPull"},
       {waiting("noded", "CreateContainerConfigError", "secret \"m-admin\" not found"), true,
@@ -148,7 +148,7 @@ TEST(PodTrouble, SaysWhatTheKubeletSays) {
          {{{"type", "PodScheduled"}, {"status", "False"}, {"message", "0/3 nodes"}}}}},
        true,
        "Unschedulable: 0/3 nodes"},
-      {{{"phase", "Running"}}, false, "starting"},
+      {{{"phase", "Running"}}, false, "not ready on node-a"},
   };
   for (const Case& c : cases) {
     const PodTrouble trouble = trouble_of(c.status);
@@ -157,8 +157,32 @@ TEST(PodTrouble, SaysWhatTheKubeletSays) {
   }
 }
 
+TEST(PodTrouble, SaysTheSameAtEveryMomentOfALoop) {
+  const std::string looping =
+      trouble_of(waiting("engine", "CrashLoopBackOff", "back-off 10s")).message;
+  EXPECT_EQ(trouble_of(waiting("engine", "CrashLoopBackOff", "back-off 5m0s")).message, looping);
+  Json running = waiting("engine", "CrashLoopBackOff");
+  running["phase"] = "Running";
+  running["containerStatuses"][0]["state"] = {{"running", Json::object()}};
+  EXPECT_TRUE(trouble_of(running).failing);
+  EXPECT_EQ(trouble_of(running).message, looping);
+  Json told = running;
+  told["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] = 0;
+  EXPECT_FALSE(trouble_of(told).failing) << "it was told a new image, and ended well";
+  running["containerStatuses"][0]["restartCount"] = 10;
+  const std::string many = trouble_of(running).message;
+  running["containerStatuses"][0]["restartCount"] = 1000;
+  EXPECT_EQ(trouble_of(running).message, many);
+  EXPECT_EQ(trouble_of(waiting("engine", "ErrImagePull", "not found")).message,
+            trouble_of(waiting("engine", "ImagePullBackOff",
+                               "Back-off pulling image \"x\": ErrImagePull: not found"))
+                .message);
+}
+
 TEST(PodTrouble, CountsAPodThatIsNotMadeForTenMinutesAsFailing) {
-  const Json creating = waiting("noded", "ContainerCreating");
+  Json creating = waiting("noded", "ContainerCreating");
+  creating["containerStatuses"][0]["restartCount"] = 0;
+  creating["containerStatuses"][0].erase("lastState");
   Json json = pod_json();
   json["status"] = creating;
   json["status"]["phase"] = "Pending";
