@@ -116,10 +116,11 @@ class Comparison {
                     std::string_view parent) const {
     if (!live.is_array()) return false;
     if (const ListMap* map = list_map_of(name, parent)) return map_covered(live, wanted, *map);
-    if (name == "finalizers") {  // a set
+    // finalizers are a set; admission adds tolerations of its own.
+    if (name == "finalizers" || name == "tolerations") {
       return std::all_of(wanted.begin(), wanted.end(), [&](const OrderedJson& entry) {
         return std::any_of(live.begin(), live.end(),
-                           [&](const Json& have) { return same_scalar(have, entry); });
+                           [&](const Json& have) { return covered(have, entry, "entry", name); });
       });
     }
     if (live.size() != wanted.size()) return false;

@@ -11,7 +11,7 @@ namespace kantha::serving {
 ///   - Kubernetes' list maps by their keys (containers, volumes, env by name; ports by port and
 ///     protocol; mounts by mountPath; owner references by uid; …), in any order, others' entries
 ///     ignored;
-///   - finalizers as a set;
+///   - finalizers as a set, and tolerations, to which admission adds its own;
 ///   - other lists (args, drop, items) as a whole, in order;
 ///   - quantities by value: "1000m" is "1" (under requests, limits, sizeLimit);
 ///   - an empty object is covered by its absence, for the server drops some of them;
