@@ -125,6 +125,22 @@ TEST(StatusOf, MovesTheTransitionTimeOnlyWhenTheStatusFlips) {
   EXPECT_EQ(condition(status, "Available")["lastTransitionTime"], "2026-11-30T00:53:40Z");
 }
 
+TEST(StatusOf, FollowsTheGenerationOfAnEditWithoutEffect) {
+  Story story;
+  story.pass();
+  Json edited = sample_json({{"rollout", {{"bake", {{"seconds", 5}}}}}});
+  edited["metadata"]["generation"] = 4;
+  edited["status"] = parse_json(story.owner.status).value();
+  story.owner = cluster_serving_from_json(edited).value();
+  EXPECT_TRUE(story.pass(5));
+  const Json status = parse_json(story.owner.status).value();
+  EXPECT_EQ(status["observedGeneration"], 4);
+  for (const Json& entry : status["conditions"]) {
+    EXPECT_EQ(entry["observedGeneration"], 4);
+    EXPECT_EQ(entry["lastTransitionTime"], "2026-11-30T00:53:20Z");
+  }
+}
+
 TEST(StatusOf, SaysWhatIsNeededWhenNoNodeFits) {
   struct Case {
     const char* resources;
