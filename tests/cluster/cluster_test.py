@@ -8,6 +8,7 @@ import re
 import signal
 import ssl
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -128,6 +129,22 @@ class ClusterTest(unittest.TestCase):
                 if {int(pid) for pid in re.findall(r"pid=(\d+)", line)} & set(processes_of(run))]
         self.assertGreaterEqual(len(ours), 5, listening)
         self.assertEqual([a for a in ours if not a.startswith(("127.0.0.1:", "[::1]:"))], [])
+
+    def test_where_no_node_can_run_it_is_said_aloud(self):
+        with tempfile.TemporaryDirectory() as tools:
+            somebody = pathlib.Path(tools) / "id"
+            somebody.write_text("#!/bin/sh\necho 1000\n")
+            somebody.chmod(0o755)
+            environment = os.environ | {"PATH": f"{tools}:{os.environ['PATH']}"}
+            for command, words in [
+                    ([ROOT / "scripts/cluster", "up", "--node"],
+                     "no node can run here: a kubelet needs root"),
+                    ([sys.executable, "-B", ROOT / "tests/cluster/pod_test.py"],
+                     "SKIPPED: this machine cannot run a node")]:
+                done = subprocess.run(command, env=environment, stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, check=False, text=True, timeout=30)
+                self.assertEqual(done.returncode, 77, done.stdout)
+                self.assertIn(words, done.stdout)
 
     def test_a_mistake_is_told_before_anything_starts(self):
         for arguments, message in [
