@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -15,9 +15,9 @@
 /// Keys that wait for a worker. Pure: time is given by the caller. One executor.
 ///
 /// Guarantees: a key is with one worker at most; a key added while a worker has it is run once more
-/// afterwards, however often it was added; the earliest time wins when a key is added twice with
-/// delays; keys are taken in order of readiness. (After the three sets of client-go's workqueue:
-/// queue, dirty, processing.)
+/// afterwards, however often it was added; the earliest time wins when a key is added twice, with
+/// or without delays; keys are taken in order of readiness. (After the three sets of client-go's
+/// workqueue: queue, dirty, processing.)
 namespace kantha::runtime {
 
 struct RetryPolicy {
@@ -31,8 +31,9 @@ class WorkQueue {
 
   void add(const kube::ObjectKey& key, TimePoint now);
   void add_after(const kube::ObjectKey& key, Duration delay, TimePoint now);
-  /// Adds with the key's own delay, which doubles with each failure until forget().
-  void add_failed(const kube::ObjectKey& key, TimePoint now);
+  /// Adds with the key's own delay, which doubles with each failure until forget(), or with
+  /// `at_least` when that is longer (Retry-After).
+  void add_failed(const kube::ObjectKey& key, TimePoint now, Duration at_least = {});
   /// Failures of this key so far.
   int failure_count(const kube::ObjectKey& key) const;
   void forget(const kube::ObjectKey& key);
@@ -48,9 +49,12 @@ class WorkQueue {
   std::size_t processing_count() const { return processing_.size(); }
   /// How long the key at the front has waited; zero when there is none.
   Duration oldest_wait(TimePoint now) const;
+  /// How long the key that was taken last had been ready.
+  Duration last_wait() const { return last_wait_; }
 
  private:
-  void enqueue(const kube::ObjectKey& key, TimePoint now);
+  void enqueue(const kube::ObjectKey& key, TimePoint since);
+  void drop_delay(const kube::ObjectKey& key);
   void release_due(TimePoint now);
 
   RetryPolicy policy_;
@@ -59,8 +63,9 @@ class WorkQueue {
       dirty_;  ///< what needs work: in the queue, or to be when done
   std::unordered_set<kube::ObjectKey> processing_;         ///< what a worker has
   std::unordered_map<kube::ObjectKey, TimePoint> delays_;  ///< when each delayed key is due
-  std::multimap<TimePoint, kube::ObjectKey> due_;
+  std::set<std::pair<TimePoint, kube::ObjectKey>> due_;    ///< the same, earliest first
   std::unordered_map<kube::ObjectKey, int> failures_;
+  Duration last_wait_{};
 };
 
 }  // namespace kantha::runtime
