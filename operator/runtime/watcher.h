@@ -1,16 +1,15 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/net/task_group.h"
 #include "operator/kube/api_client.h"
+#include "operator/runtime/watch_sink.h"
 
 /// Keeps one store equal to what the API server holds of one kind. One executor.
 ///
@@ -19,15 +18,6 @@
 /// back-off 0.8 s doubling to 30 s with jitter, over after two quiet minutes. This class moves
 /// bytes.
 namespace kantha::runtime {
-
-/// What a watcher does to its store; Store<T> behind plain functions, so that the watcher is no
-/// template.
-struct WatchSink {
-  std::function<void(const Json& object)> apply;
-  std::function<void(const Json& object)> erase;
-  std::function<void(const std::vector<Json>& objects, std::string resource_version)> replace_all;
-  std::function<void(std::string resource_version)> seen_version;  ///< bookmark
-};
 
 struct WatcherOptions {
   kube::Resource resource;
