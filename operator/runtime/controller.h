@@ -1,8 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -14,7 +18,10 @@
 ///
 /// A key carries no reason: reconcile looks at what is there. Errors are retried with the key's
 /// back-off and logged once per change of message; Terminal errors wait for the next change of the
-/// object. The gate (leading, synced) holds workers, never watchers.
+/// object; an exception is a failure like any other. The gate (leading, synced) holds workers,
+/// never watchers.
+/// Metrics, labelled by controller: kantha_operator_reconcile_seconds, …_reconcile_total{result},
+/// …_reconcile_overdue_total, …_queue_wait_seconds, …_queue_keys{state}.
 namespace kantha::runtime {
 
 /// When to look at the key again without being told.
@@ -26,10 +33,20 @@ struct Requeue {
 inline constexpr const char* kTerminal = "Terminal";
 
 struct ControllerOptions {
-  std::string name;  ///< label of its metrics
+  std::string name = {};  ///< label of its metrics
   int workers = 4;
   RetryPolicy retry = {};
   Duration reconcile_timeout = std::chrono::seconds(60);  ///< longer ones are counted and logged
+  /// How long run() waits at stop for what the workers hold.
+  Duration drain_timeout = std::chrono::seconds(30);
+};
+
+/// What a controller did so far; for the debug page.
+struct ControllerCounts {
+  std::uint64_t done = 0;        ///< reconciles that ended, in whichever way
+  std::uint64_t failed = 0;      ///< of them with an error
+  std::uint64_t exceptions = 0;  ///< of them with an exception
+  std::uint64_t overdue = 0;     ///< of them after reconcile_timeout
 };
 
 class Controller {
@@ -47,17 +64,24 @@ class Controller {
   /// The gate may have opened or closed.
   void gate_changed();
 
-  /// Runs the workers until stop() and until what they hold is done.
+  /// Runs the workers until stop() and until what they hold is done, but no longer than
+  /// drain_timeout after it: a reconcile that hangs is then named in the log and left to the
+  /// process's end (its coroutine must not be destroyed while it runs). Once.
   net::Task<void> run();
   void stop();
 
   const WorkQueue& queue() const;
-  /// Keys whose last reconcile failed, with the error, for the debug page.
+  /// Keys whose last reconcile failed, with the error, ordered by name; for the debug page.
   std::vector<std::pair<kube::ObjectKey, std::string>> failures() const;
+  /// Keys that workers hold, and for how long.
+  std::vector<std::pair<kube::ObjectKey, Duration>> in_work() const;
+  const ControllerCounts& counts() const;
 
  private:
   struct Body;
   std::shared_ptr<Body> body_;
+  /// Not in Body, which the workers keep alive: owners outlive what they own.
+  std::unique_ptr<net::TaskGroup> workers_;
 };
 
 }  // namespace kantha::runtime
