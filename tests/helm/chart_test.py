@@ -563,6 +563,7 @@ class DefinitionTest(unittest.TestCase):
     def test_the_chart_s_copy_is_the_definition_of_the_source_tree(self):
         sources = {p.name: p.read_bytes() for p in (ROOT / "crds").glob("*.yaml")}
         copies = {p.name: p.read_bytes() for p in (CRDS / "files").glob("*.yaml")}
+        self.assertTrue(sources)
         self.assertTrue(sources == copies, "run: cp crds/*.yaml helm/kantha-crds/files/")
 
     def test_it_renders_unchanged_but_for_labels_and_annotations(self):
