@@ -1,0 +1,110 @@
+#include "operator/cluster/apply.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "operator/cluster/child_writer.h"
+#include "operator/cluster/finalizer.h"
+#include "operator/cluster/gather.h"
+#include "operator/cluster/pod_deeds.h"
+#include "operator/kube/api_fault.h"
+#include "operator/serving/children.h"
+#include "operator/serving/last_status.h"
+#include "operator/serving/render_pdb.h"
+#include "operator/serving/render_revision_config_map.h"
+#include "operator/serving/render_service.h"
+#include "operator/serving/render_service_account.h"
+
+namespace kantha::cluster {
+namespace {
+
+constexpr std::size_t kRevisionsKept = 5;
+
+ChildDocument document(kube::Resource resource, OrderedJson body) {
+  std::string name = body["metadata"]["name"].get<std::string>();
+  return {resource, std::move(name), std::move(body)};
+}
+
+/// All children but pods and Secret, in the order in which they are needed.
+std::vector<ChildDocument> documents_of(const Pass& pass, const serving::Revision& target) {
+  const serving::ClusterServing& owner = *pass.object;
+  std::vector<ChildDocument> out;
+  out.push_back(document(kube::kServiceAccounts, serving::render_service_account(owner)));
+  out.push_back(document(kube::kConfigMaps, serving::render_revision_config_map(
+                                                owner, pass.tools.settings.pods, target)));
+  out.push_back(document(kube::kServices, serving::render_headless_service(owner)));
+  out.push_back(document(kube::kServices, serving::render_service(owner)));
+  out.push_back(document(kube::kPodDisruptionBudgets, serving::render_pdb(owner)));
+  return out;
+}
+
+/// Names of the ConfigMaps that something still refers to.
+std::set<std::string> revisions_in_use(const Pass& pass, const serving::Revision& target) {
+  const std::string& name = pass.object->serving.metadata.name;
+  std::set<std::string> out = {serving::revision_config_map_name(name, target.whole)};
+  for (const auto& stored : pods_of(pass.scope, *pass.object)) {
+    for (const std::string* digest : {&stored->pod.told_revision, &stored->pod.born_revision}) {
+      if (!digest->empty()) out.insert(serving::revision_config_map_name(name, *digest));
+    }
+  }
+  const serving::LastStatus last = serving::last_status_of(pass.object->status);
+  for (const std::string* revision : {&last.current_revision, &last.target_revision}) {
+    if (!revision->empty()) out.insert(name + "-" + *revision);
+  }
+  return out;
+}
+
+/// Says what can't be seen any more; what was seen before is worked with as it was.
+void note_stale_kinds(Pass& pass) {
+  for (const kube::Resource* kind : pass.scope.stale_kinds()) {
+    const std::string plural(kind->plural);
+    const std::optional<Error> trouble = pass.scope.trouble_of(plural);
+    pass.outcome.add(
+        {"Forbidden", "watch " + plural + ": " + (trouble ? trouble->message : "refused")});
+  }
+}
+
+}  // namespace
+
+net::Task<void> prune_revisions(Pass& pass, const serving::ClusterObservation& seen) {
+  std::vector<std::shared_ptr<const ChildObject>> maps = pass.scope.config_maps.indexed(pass.uid());
+  if (maps.size() <= kRevisionsKept || !pass.scope.config_maps.is_synced()) co_return;
+  const std::set<std::string> used = revisions_in_use(pass, seen.observed.target);
+  const std::string prefix = pass.object->serving.metadata.name + "-r-";
+  std::erase_if(maps, [&](const auto& map) {
+    return map->meta.is_deleting() || !map->meta.key.name.starts_with(prefix);
+  });
+  std::sort(maps.begin(), maps.end(), [](const auto& a, const auto& b) {
+    return std::tie(a->created, a->meta.key.name) > std::tie(b->created, b->meta.key.name);
+  });
+  for (std::size_t i = kRevisionsKept; i < maps.size(); ++i) {
+    if (used.contains(maps[i]->meta.key.name)) continue;
+    kube::DeleteOptions options;
+    options.uid = maps[i]->meta.uid;
+    const Status done =
+        co_await pass.tools.client.remove(pass.key, kube::kConfigMaps, maps[i]->meta.key, options);
+    if (!done.ok() && kube::fault_of(done.error()) != kube::ApiFault::kNotFound) {
+      pass.outcome.note(done.error(), "delete ConfigMap " + maps[i]->meta.key.to_string());
+    }
+  }
+}
+
+net::Task<void> apply(Pass& pass, const serving::ClusterObservation& seen,
+                      const serving::ClusterPlan& plan) {
+  note_stale_kinds(pass);
+  if (!seen.hold_reason.empty()) co_return;  // the spec says nothing that could be carried out
+  const bool is_guarded = co_await ensure_finalizer(pass);
+  if (!is_guarded) co_return;
+  for (ChildDocument& child : documents_of(pass, seen.observed.target)) {
+    co_await write_child(pass, std::move(child));
+  }
+  co_await adopt_pods(pass, seen);
+  co_await do_pod_deeds(pass, seen, plan.plan.actions);
+  co_await release_pods(pass, seen);
+  co_await prune_revisions(pass, seen);
+}
+
+}  // namespace kantha::cluster

@@ -1,0 +1,150 @@
+#include "operator/cluster/child_writer.h"
+
+#include <functional>
+#include <utility>
+
+#include "operator/kube/api_fault.h"
+#include "operator/serving/children.h"
+#include "operator/serving/covers.h"
+
+namespace kantha::cluster {
+namespace {
+
+constexpr Duration kFightPause = std::chrono::minutes(1);
+constexpr Duration kLeavingAgain = std::chrono::seconds(2);
+
+std::string name_of(const ChildDocument& document, const kube::ObjectKey& owner) {
+  return std::string(document.resource.kind) + " " + owner.name_space + "/" + document.name;
+}
+
+kube::PatchOptions forced_apply() {
+  kube::PatchOptions options;
+  options.field_manager = serving::kFieldManager;
+  options.force = true;
+  return options;
+}
+
+/// True when the same repair was made within the last minute: somebody undoes it.
+bool is_fought_over(Pass& pass, const std::string& child, std::size_t digest) {
+  const TimePoint now = pass.tools.clock.now();
+  const auto last = pass.memory.repairs.find(child);
+  if (last != pass.memory.repairs.end() && last->second.digest == digest &&
+      now - last->second.at < kFightPause) {
+    pass.outcome.look_again(last->second.at + kFightPause - now);
+    return true;
+  }
+  pass.memory.repairs[child] = {digest, now};
+  return false;
+}
+
+net::Task<void> repair(Pass& pass, ChildDocument document, std::string live_uid) {
+  const std::string what = name_of(document, pass.key);
+  const std::string child = std::string(document.resource.plural) + "/" + document.name;
+  const std::string wanted = dump_json(document.body);
+  if (is_fought_over(pass, child, std::hash<std::string>{}(wanted))) {
+    pass.outcome.add(
+        {"FieldConflict", what + ": another writer changes fields that belong to this operator"});
+    co_return;
+  }
+  // With its uid an apply cannot make anew what was deleted meanwhile.
+  document.body["metadata"]["uid"] = std::move(live_uid);
+  const kube::ObjectKey key{pass.key.name_space, document.name};
+  const Result<Json> done = co_await pass.tools.client.patch(
+      pass.key, document.resource, key, dump_json(document.body), forced_apply());
+  if (!done.ok()) pass.outcome.note(done.error(), "apply " + what);
+}
+
+net::Task<void> create_child(Pass& pass, ChildDocument document) {
+  const Result<Json> made = co_await pass.tools.client.create(
+      pass.key, document.resource, pass.key.name_space, dump_json(document.body));
+  if (made.ok()) co_return;
+  if (kube::fault_of(made.error()) == kube::ApiFault::kAlreadyExists) {
+    co_await judge_holder(pass, std::move(document));
+  } else {
+    pass.outcome.note(made.error(), "create " + name_of(document, pass.key));
+  }
+}
+
+}  // namespace
+
+Holder holder_of(const Json& live, const serving::ClusterServing& owner) {
+  const Result<kube::ObjectMeta> meta = kube::object_meta_from_json(live);
+  if (!meta.ok()) return Holder::kForeign;
+  const kube::OwnerReference* controller = meta->controller();
+  const std::string& name = owner.serving.metadata.name;
+  if (controller != nullptr && controller->uid == owner.meta.uid) {
+    return meta->is_deleting() ? Holder::kLeaving : Holder::kOurs;
+  }
+  if (controller != nullptr) {
+    const bool earlier = controller->kind == serving::kKind && controller->name == name &&
+                         controller->api_version.starts_with(serving::kGroup);
+    return earlier ? Holder::kPredecessor : Holder::kForeign;
+  }
+  const auto label = meta->labels.find(serving::kLabelName);
+  if (label == meta->labels.end() || label->second != name) return Holder::kForeign;
+  return meta->is_deleting() ? Holder::kLeaving : Holder::kAdoptable;
+}
+
+net::Task<void> judge_holder(Pass& pass, ChildDocument document) {
+  const std::string what = name_of(document, pass.key);
+  const kube::ObjectKey key{pass.key.name_space, document.name};
+  const Result<Json> live = co_await pass.tools.client.get(document.resource, key);
+  if (!live.ok()) {
+    if (kube::fault_of(live.error()) == kube::ApiFault::kNotFound) {
+      pass.outcome.look_again(kLeavingAgain);
+    } else {
+      pass.outcome.note(live.error(), "read " + what);
+    }
+    co_return;
+  }
+  const Holder holder = holder_of(*live, *pass.object);
+  switch (holder) {
+    case Holder::kOurs:
+    case Holder::kAdoptable:
+      if (serving::covers(*live, document.body)) {
+        pass.outcome.look_again(kLeavingAgain);  // the store is behind
+      } else {
+        co_await repair(pass, std::move(document), live->at("metadata").value("uid", ""));
+      }
+      co_return;
+    case Holder::kLeaving:
+    case Holder::kPredecessor: pass.outcome.look_again(kLeavingAgain); co_return;
+    case Holder::kForeign:
+      pass.outcome.add(
+          {"NameConflict", what + " exists and does not belong to this ModelServing; rename or "
+                                  "delete one of them"});
+      pass.outcome.look_again(std::chrono::seconds(30));
+  }
+}
+
+net::Task<void> adopt_child(Pass& pass, kube::Resource resource, std::string name,
+                            std::string live_uid) {
+  ChildDocument document{resource, name, {}};
+  document.body["apiVersion"] = resource.api_version();
+  document.body["kind"] = resource.kind;
+  document.body["metadata"] = serving::child_metadata(*pass.object, name);
+  co_await repair(pass, std::move(document), std::move(live_uid));
+}
+
+net::Task<void> write_child(Pass& pass, ChildDocument document) {
+  const runtime::Store<ChildObject>* store = pass.scope.children_of(document.resource.plural);
+  if (store == nullptr || !store->is_synced()) {
+    const std::optional<Error> trouble = pass.scope.trouble_of(document.resource.plural);
+    const Error reason = trouble.value_or(unavailable("not read yet"));
+    pass.outcome.note(reason, "watch " + std::string(document.resource.plural));
+    co_return;
+  }
+  const auto held = store->find({pass.key.name_space, document.name});
+  if (held == nullptr) {
+    co_await create_child(pass, std::move(document));
+  } else if (held->owner_uid != pass.uid()) {
+    co_await judge_holder(pass, std::move(document));
+  } else if (held->meta.is_deleting()) {
+    pass.outcome.look_again(kLeavingAgain);
+  } else if (!held->text.empty() && !serving::covers(held->json(), document.body)) {
+    const std::string uid = held->meta.uid;
+    co_await repair(pass, std::move(document), uid);
+  }
+}
+
+}  // namespace kantha::cluster

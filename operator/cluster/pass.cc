@@ -1,0 +1,35 @@
+#include "operator/cluster/pass.h"
+
+#include "operator/kube/api_fault.h"
+
+namespace kantha::cluster {
+namespace {
+
+constexpr Duration kRefusedAgain = std::chrono::seconds(30);
+
+}  // namespace
+
+void Outcome::add(serving::Trouble trouble) {
+  if (std::find(troubles.begin(), troubles.end(), trouble) == troubles.end()) {
+    troubles.push_back(std::move(trouble));
+  }
+}
+
+void Outcome::note(const Error& failure, const std::string& what) {
+  if (failure.reason == kNotLeading) return;
+  switch (kube::fault_of(failure)) {
+    case kube::ApiFault::kForbidden:
+      add({"Forbidden", what + ": " + failure.message});
+      return look_again(kRefusedAgain);
+    case kube::ApiFault::kInvalid:
+      add({"Refused", what + ": " + failure.message});
+      return look_again(kRefusedAgain);
+    case kube::ApiFault::kTerminating:
+      add({"NamespaceTerminating", "the namespace is being deleted"});
+      return look_again(kRefusedAgain);
+    default:
+      if (!error) error = Error(failure).with_context(what);
+  }
+}
+
+}  // namespace kantha::cluster

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "operator/cluster/guarded_client.h"
+#include "operator/cluster/operator_settings.h"
+#include "operator/cluster/pod_door.h"
+#include "operator/cluster/world_stores.h"
+#include "operator/kube/event_recorder.h"
+#include "operator/runtime/deletion_breaker.h"
+#include "operator/serving/cluster_object.h"
+#include "operator/serving/observe_cluster.h"
+#include "operator/serving/status_of.h"
+
+/// What the steps of one pass over one ModelServing share: the tools, what is remembered between
+/// passes, and what came out so far. One executor.
+namespace kantha::cluster {
+
+/// The operator's hands; all outlive every pass.
+struct Tools {
+  const Clock& clock;
+  const OperatorSettings& settings;
+  GuardedClient& client;
+  PodDoor& door;
+  kube::EventRecorder& events;
+  runtime::DeletionBreaker& breaker;
+  WorldStores& stores;
+};
+
+/// What this process remembers of one object. Losing it costs a few calls and nothing else.
+struct ObjectMemory {
+  std::string uid;
+  std::optional<TimePoint> secret_checked = {};  ///< the admin Secret was ours then
+  /// Repairs of children, by "plural/name": what was written, and when.
+  struct Repair {
+    std::size_t digest = 0;
+    TimePoint at{};
+  };
+  std::map<std::string, Repair> repairs = {};
+  serving::FactsByPod facts = {};                ///< what nodeds said of their engines, by pod uid
+  std::map<std::string, TimePoint> pushed = {};  ///< by pod uid: when it was last sent its config
+};
+
+/// What a pass has come to.
+struct Outcome {
+  std::vector<serving::Trouble> troubles = {};  ///< what a person may have to mend
+  std::optional<Duration> again = {};           ///< the earliest wish for another look
+  std::optional<Error> error = {};              ///< the first failure that the queue shall retry
+
+  void look_again(Duration after) { again = again ? std::min(*again, after) : after; }
+  void add(serving::Trouble trouble);
+  /// Sorts a failure: lost leadership ends quietly, refusals become troubles, the rest is retried.
+  void note(const Error& failure, const std::string& what);
+};
+
+/// One pass over one object.
+struct Pass {
+  Tools& tools;
+  Scope& scope;
+  kube::ObjectKey key;
+  std::shared_ptr<const serving::ClusterServing> object;
+  ObjectMemory& memory;
+  Outcome outcome = {};
+
+  const std::string& uid() const { return object->meta.uid; }
+};
+
+}  // namespace kantha::cluster

@@ -1,0 +1,211 @@
+#include "operator/cluster/pod_deeds.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "operator/cluster/child_writer.h"
+#include "operator/cluster/gather.h"
+#include "operator/cluster/secret_writer.h"
+#include "operator/kube/api_fault.h"
+#include "operator/serving/children.h"
+#include "operator/serving/render_pod.h"
+
+namespace kantha::cluster {
+namespace {
+
+using serving::Action;
+using serving::ActionKind;
+
+constexpr Duration kSoon = std::chrono::seconds(2);
+
+/// Reads the object itself, and says whether the plan was made for what it is now.
+net::Task<bool> plan_is_current(Pass& pass) {
+  const Result<Json> live = co_await pass.tools.client.get(kube::kModelServings, pass.key);
+  if (!live.ok()) {
+    if (kube::fault_of(live.error()) == kube::ApiFault::kNotFound) {
+      pass.outcome.look_again(kSoon);
+    } else {
+      pass.outcome.note(live.error(), "read ModelServing " + pass.key.to_string());
+    }
+    co_return false;
+  }
+  const Result<kube::ObjectMeta> meta = kube::object_meta_from_json(*live);
+  const bool same = meta.ok() && meta->uid == pass.uid() &&
+                    meta->generation == pass.object->meta.generation &&
+                    meta->is_deleting() == pass.object->is_deleting();
+  if (!same) pass.outcome.look_again(kSoon);
+  co_return same;
+}
+
+/// The document with which a pod is ours: owner reference and labels, nothing of its spec.
+ChildDocument identity_of_pod(const Pass& pass, const std::string& pod, std::int64_t ordinal) {
+  ChildDocument document{kube::kPods, pod, {}};
+  document.body["apiVersion"] = "v1";
+  document.body["kind"] = "Pod";
+  document.body["metadata"] = serving::child_metadata(*pass.object, pod);
+  OrderedJson& labels = document.body["metadata"]["labels"];
+  labels[serving::kLabelRole] = serving::kRoleReplica;
+  labels[serving::kLabelOrdinal] = std::to_string(ordinal);
+  return document;
+}
+
+net::Task<void> create_pod(Pass& pass, const serving::ClusterObservation& seen, Action action) {
+  const OrderedJson body = serving::render_pod(*pass.object, pass.tools.settings.pods,
+                                               seen.observed.target, action.ordinal);
+  const Result<Json> made = co_await pass.tools.client.create(pass.key, kube::kPods,
+                                                              pass.key.name_space, dump_json(body));
+  if (made.ok()) {
+    log_info("pod created",
+             {{"pod", pass.key.name_space + "/" + action.pod}, {"why", action.reason}});
+    co_return;
+  }
+  if (kube::fault_of(made.error()) != kube::ApiFault::kAlreadyExists) {
+    pass.outcome.note(made.error(), "create pod " + action.pod);
+    co_return;
+  }
+  co_await judge_holder(pass, identity_of_pod(pass, action.pod, action.ordinal));
+}
+
+const serving::PodObject* find_pod(const Pass& pass, const std::string& name) {
+  const auto stored = pass.scope.pods.find({pass.key.name_space, name});
+  return stored == nullptr ? nullptr : &stored->pod;
+}
+
+/// A surplus pod of an object whose owner wants fewer, or none.
+bool user_asked(const Pass& pass, const Action& action) {
+  return pass.object->is_deleting() || action.ordinal >= pass.object->serving.replicas_or_default();
+}
+
+bool breaker_allows(Pass& pass, const Action& action) {
+  const TimePoint now = pass.tools.clock.now();
+  const std::size_t fleet = pass.tools.stores.pod_count();
+  if (user_asked(pass, action)) {
+    pass.tools.breaker.count(now);
+    return true;
+  }
+  if (pass.tools.breaker.allow(fleet, now)) return true;
+  log_warn("delete held back: too many within a minute", {{"pod", action.pod}});
+  pass.outcome.add({"DeletionsHeldBack",
+                    "more pods were to be deleted within a minute than a "
+                    "tenth of the fleet; the rest waits"});
+  pass.outcome.look_again(std::max<Duration>(pass.tools.breaker.retry_after(fleet, now),
+                                             std::chrono::milliseconds(100)));
+  return false;
+}
+
+net::Task<void> delete_pod(Pass& pass, Action action) {
+  const serving::PodObject* known = find_pod(pass, action.pod);
+  if (known == nullptr) co_return;
+  const std::string uid = known->uid;
+  const kube::ObjectKey key{pass.key.name_space, action.pod};
+  const Result<Json> live = co_await pass.tools.client.get(kube::kPods, key);
+  if (!live.ok()) {
+    if (kube::fault_of(live.error()) != kube::ApiFault::kNotFound) {
+      pass.outcome.note(live.error(), "read pod " + action.pod);
+    }
+    co_return;
+  }
+  const Result<kube::ObjectMeta> meta = kube::object_meta_from_json(*live);
+  const kube::OwnerReference* owner = meta.ok() ? meta->controller() : nullptr;
+  if (owner == nullptr || meta->uid != uid || owner->uid != pass.uid() || meta->is_deleting()) {
+    pass.outcome.look_again(kSoon);  // the store is behind
+    co_return;
+  }
+  if (!breaker_allows(pass, action)) co_return;
+  kube::DeleteOptions options;
+  options.uid = uid;
+  options.resource_version = meta->resource_version;
+  const Status done = co_await pass.tools.client.remove(pass.key, kube::kPods, key, options);
+  if (done.ok()) {
+    log_info("pod deleted", {{"pod", key.to_string()}, {"why", action.reason}});
+  } else if (kube::fault_of(done.error()) != kube::ApiFault::kNotFound) {
+    pass.outcome.note(done.error(), "delete pod " + action.pod);
+  }
+}
+
+net::Task<void> restart_engine(Pass& pass, const serving::ClusterObservation& seen, Action action) {
+  const serving::PodObject* known = find_pod(pass, action.pod);
+  if (known == nullptr || known->engine_index < 0) co_return;
+  const serving::PodObject pod = *known;
+  const OrderedJson body =
+      serving::render_pod_retell(*pass.object, pass.tools.settings.pods, seen.observed.target, pod);
+  kube::PatchOptions options;
+  options.kind = kube::PatchKind::kJson;
+  const kube::ObjectKey key{pass.key.name_space, action.pod};
+  const Result<Json> done =
+      co_await pass.tools.client.patch(pass.key, kube::kPods, key, dump_json(body), options);
+  if (!done.ok()) {
+    pass.outcome.note(done.error(), "patch pod " + action.pod);
+    co_return;
+  }
+  log_info("pod told a new revision", {{"pod", key.to_string()}, {"why", action.reason}});
+  pass.memory.pushed[pod.uid] = pass.tools.clock.now();
+  const Status pushed = co_await pass.tools.door.push_config(
+      address_of(*pass.object, pod), serving::cluster_engine_config(pass.object->serving));
+  if (!pushed.ok()) {
+    // gather sends it again until noded reports it.
+    log_debug("noded took no config", {{"pod", pod.name}, {"error", pushed.error().to_string()}});
+  }
+  pass.outcome.look_again(kSoon);
+}
+
+bool takes_capacity(const Action& action) { return action.kind != ActionKind::kCreatePod; }
+
+}  // namespace
+
+net::Task<void> do_pod_deeds(Pass& pass, const serving::ClusterObservation& seen,
+                             const std::vector<Action>& actions) {
+  const auto creates = std::count_if(actions.begin(), actions.end(),
+                                     [](const Action& a) { return !takes_capacity(a); });
+  const bool may_create = creates > 0 && co_await ensure_admin_secret(pass);
+  const bool takes = creates < static_cast<std::ptrdiff_t>(actions.size());
+  const bool may_take = takes && co_await plan_is_current(pass);
+  for (const Action& action : actions) {
+    switch (action.kind) {
+      case ActionKind::kCreatePod:
+        if (may_create) co_await create_pod(pass, seen, action);
+        break;
+      case ActionKind::kDrainPod:
+      case ActionKind::kDeletePod:
+        if (may_take) co_await delete_pod(pass, action);
+        break;
+      case ActionKind::kRestartEngine:
+        if (may_take) co_await restart_engine(pass, seen, action);
+        break;
+    }
+  }
+}
+
+net::Task<void> adopt_pods(Pass& pass, const serving::ClusterObservation& seen) {
+  const std::string& name = pass.object->serving.metadata.name;
+  for (const serving::ForeignPod& foreign : seen.foreign) {
+    const serving::PodObject* pod = find_pod(pass, foreign.name);
+    if (pod == nullptr || pod->is_terminating()) continue;
+    const auto ordinal = serving::ordinal_of_pod_name(name, pod->name);
+    const bool ownerless = pod->owner_uid.empty() && pod->serving == name;
+    if (!ordinal || (pod->owner_uid != pass.uid() && !ownerless)) continue;
+    co_await judge_holder(pass, identity_of_pod(pass, foreign.name, *ordinal));
+  }
+}
+
+net::Task<void> release_pods(Pass& pass, const serving::ClusterObservation& seen) {
+  for (const std::string& name : seen.to_release) {
+    const serving::PodObject* pod = find_pod(pass, name);
+    if (pod == nullptr) continue;
+    Json body;
+    body["metadata"]["uid"] = pod->uid;
+    body["metadata"]["annotations"] = {{serving::kAnnotationSafeToEvict, nullptr},
+                                       {serving::kAnnotationDoNotDisrupt, nullptr}};
+    kube::PatchOptions options;
+    options.kind = kube::PatchKind::kMerge;
+    const Result<Json> done = co_await pass.tools.client.patch(
+        pass.key, kube::kPods, {pass.key.name_space, name}, dump_json(body), options);
+    if (!done.ok() && kube::fault_of(done.error()) != kube::ApiFault::kNotFound) {
+      pass.outcome.note(done.error(), "patch pod " + name);
+    }
+  }
+}
+
+}  // namespace kantha::cluster

@@ -1,0 +1,115 @@
+#include "operator/cluster/report.h"
+
+#include <utility>
+
+#include "operator/kube/api_fault.h"
+#include "operator/serving/children.h"
+#include "operator/serving/status_of.h"
+
+namespace kantha::cluster {
+namespace {
+
+constexpr int kTriesMax = 5;
+
+/// One condition of a status, as far as it is there.
+struct Told {
+  std::string status;
+  std::string reason;
+  std::string message;
+};
+
+std::string text_at(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+Told condition_of(const Json& status, std::string_view type) {
+  const auto conditions = status.is_object() ? status.find("conditions") : status.end();
+  if (!status.is_object() || conditions == status.end() || !conditions->is_array()) return {};
+  for (const Json& condition : *conditions) {
+    if (!condition.is_object() || text_at(condition, "type") != type) continue;
+    return {text_at(condition, "status"), text_at(condition, "reason"),
+            text_at(condition, "message")};
+  }
+  return {};
+}
+
+net::Task<Status> write_status(Pass& pass, std::string body) {
+  kube::PatchOptions options;
+  options.field_manager = serving::kStatusFieldManager;
+  options.force = true;
+  options.subresource = "status";
+  for (int attempt = 1;; ++attempt) {
+    const Result<Json> done =
+        co_await pass.tools.client.patch(pass.key, kube::kModelServings, pass.key, body, options);
+    if (done.ok()) co_return ok_status();
+    const bool again = kube::fault_of(done.error()) == kube::ApiFault::kConflict;
+    if (!again || attempt == kTriesMax) co_return done.error();
+    // A conflict for ever means that the object is another one now.
+    const Result<Json> live = co_await pass.tools.client.get(kube::kModelServings, pass.key);
+    if (!live.ok()) co_return live.error();
+    const Result<kube::ObjectMeta> meta = kube::object_meta_from_json(*live);
+    if (!meta.ok() || meta->uid != pass.uid()) co_return not_found("the object is gone");
+  }
+}
+
+}  // namespace
+
+std::vector<Transition> transitions_between(const std::string& before, const Json& after) {
+  std::vector<Transition> out;
+  const Result<Json> parsed = parse_json(before);
+  const Json old = parsed.ok() ? *parsed : Json::object();
+  const auto was = [&](const char* type) { return condition_of(old, type); };
+  const auto is = [&](const char* type) { return condition_of(after, type); };
+  const Told available = is("Available");
+  if (available.status == "True" && was("Available").status != "True") {
+    out.push_back({false, "Available", available.message});
+  } else if (available.status == "False" && was("Available").status == "True") {
+    out.push_back({available.reason == "PodsUnavailable", "Unavailable", available.message});
+  }
+  const Told degraded = is("Degraded");
+  const Told degraded_before = was("Degraded");
+  if (degraded.status == "True" &&
+      (degraded_before.status != "True" || degraded_before.reason != degraded.reason)) {
+    out.push_back({true, degraded.reason, degraded.message});
+  }
+  const Told blocked = is("CapacityBlocked");
+  if (blocked.status == "True" && was("CapacityBlocked").status != "True") {
+    out.push_back({true, "CapacityBlocked", blocked.message});
+  }
+  const Told progress = is("Progressing");
+  if (progress.reason != was("Progressing").reason &&
+      (progress.reason == "InvalidSpec" || progress.reason == "SourceNotSupported")) {
+    out.push_back({true, progress.reason, progress.message});
+  }
+  const std::string revision = text_at(after, "currentRevision");
+  const std::string revision_before = text_at(old, "currentRevision");
+  if (!revision_before.empty() && revision != revision_before) {
+    out.push_back({false, "RolledOut", "all pods run " + revision});
+  }
+  return out;
+}
+
+net::Task<void> report(Pass& pass, const serving::ClusterObservation& seen,
+                       const serving::ClusterPlan& plan) {
+  const Json status = serving::status_of(*pass.object, seen, plan.plan, pass.outcome.troubles,
+                                         pass.tools.clock.wall_now());
+  if (!serving::status_changed(*pass.object, status)) co_return;
+  const Json document = serving::status_document(*pass.object, status);
+  const Status written = co_await write_status(pass, dump_json(document));
+  if (!written.ok()) {
+    if (kube::fault_of(written.error()) != kube::ApiFault::kNotFound &&
+        written.error().code != Code::kNotFound) {
+      pass.outcome.note(written.error(), "write the status of " + pass.key.to_string());
+    }
+    co_return;
+  }
+  for (Transition& event : transitions_between(pass.object->status, status)) {
+    pass.tools.events.record(
+        {kube::kModelServings, pass.key, pass.uid()},
+        event.is_warning ? kube::EventKind::kWarning : kube::EventKind::kNormal,
+        std::move(event.reason), std::move(event.message));
+  }
+}
+
+}  // namespace kantha::cluster
