@@ -146,7 +146,9 @@ ParentOutput parent_step(ParentState state, const ParentInput& input, const Pare
     now.alive = false;
     note_crash(now, *input.start_failed, input.now, policy);
   }
-  if (input.sign_of_life) now.last_sign = input.now;
+  const bool was_frozen = input.now - now.last_step > policy.own_pause;
+  if (input.sign_of_life || was_frozen) now.last_sign = input.now;
+  now.last_step = input.now;
   if (now.phase != ParentPhase::kDone) on_leave(out, input, policy);
   if (now.phase == ParentPhase::kDone) return out;
   if (now.alive) {

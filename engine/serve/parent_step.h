@@ -33,6 +33,9 @@ struct ParentPolicy {
   Duration kill_margin = std::chrono::seconds(5);
   /// An engine that gives no sign of life for this long is killed.
   Duration silence_timeout = std::chrono::seconds(60);
+  /// A pause between two steps that is longer than this was our own (a frozen machine): the
+  /// engine's silence counts anew.
+  Duration own_pause = std::chrono::seconds(5);
   int refused_status = 2;  ///< the engine's exit status for a configuration that it refuses
 };
 
@@ -58,6 +61,7 @@ struct ParentState {
   std::deque<TimePoint> crashes = {};
   TimePoint next_start{};
   TimePoint last_sign{};
+  TimePoint last_step{};
   std::optional<TimePoint> terminate_at = {};  ///< while leaving, until SIGTERM is passed on
   std::optional<TimePoint> kill_at = {};       ///< once SIGTERM was passed on
   int exit_status = 0;

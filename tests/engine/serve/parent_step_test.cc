@@ -242,16 +242,25 @@ TEST_F(ParentStep, LeavingWhileTheEngineDrainsForAFileWaitsForThatDrain) {
 
 TEST_F(ParentStep, AnEngineWithoutASignOfLifeIsKilled) {
   start();
-  for (int i = 0; i < 20; ++i) {
-    input_.sign_of_life = true;
-    ASSERT_EQ(step(policy_.silence_timeout - seconds(1)), Actions{});
+  for (int i = 0; i < 200; ++i) {
+    input_.sign_of_life = i % 50 == 0;
+    ASSERT_EQ(step(seconds(1)), Actions{}) << i;
   }
-  EXPECT_EQ(step(seconds(2)), Actions{});
-  EXPECT_EQ(step(policy_.silence_timeout), Actions{ParentAction::kKill});
+  Actions next;
+  int silent_s = 49;
+  for (; silent_s < 70 && next.empty(); ++silent_s) next = step(seconds(1));
+  EXPECT_EQ(next, Actions{ParentAction::kKill});
+  EXPECT_EQ(silent_s, 61);
   EXPECT_EQ(step(), Actions{}) << "once";
   ended(kCrash);
   EXPECT_EQ(state_.phase, ParentPhase::kPause);
   EXPECT_EQ(state_.crashes.size(), 1U);
+}
+
+TEST_F(ParentStep, AParentThatWasFrozenItselfKillsNobody) {
+  start();
+  EXPECT_EQ(step(minutes(10)), Actions{});
+  EXPECT_EQ(step(), Actions{});
 }
 
 }  // namespace
