@@ -34,6 +34,7 @@ struct TextField {
 };
 constexpr std::array kTexts = {
     TextField{"version", &EngineReport::version},
+    TextField{"phase", &EngineReport::phase},
     TextField{"message", &EngineReport::message},
     TextField{"config_hash", &EngineReport::config_hash},
 };

@@ -17,6 +17,7 @@ enum class ProbeAnswer : std::uint8_t { kNone, kLoading, kReady };
 /// The engine's own numbers, as GET /admin/v1/state gives them.
 struct EngineReport {
   std::string version;
+  std::string phase;        ///< "loading", "ready" or "draining"
   std::string message;      ///< what it is doing, for people
   std::string config_hash;  ///< SHA-256 of the configuration file as it read it
   std::int64_t pid = 0;     ///< in its own container

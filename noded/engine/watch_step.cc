@@ -51,8 +51,10 @@ void on_answer(WatchState& state, const WatchInput& input) {
     return;
   }
   state.phase = EnginePhase::kStarting;
-  const bool says = input.report && !input.report->message.empty();
-  state.message = "engine is not ready" + (says ? ": " + input.report->message : std::string());
+  state.message = "engine is not ready";
+  if (!input.report || input.report->phase.empty()) return;
+  state.message = "engine is " + input.report->phase;
+  if (input.report->phase == "loading") state.message += ": " + input.report->message;
 }
 
 void give_up(WatchState& state, std::string why) {

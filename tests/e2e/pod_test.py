@@ -66,7 +66,7 @@ class PodCase(unittest.TestCase):
 class StartAndEnd(PodCase):
     def test_the_engine_may_come_first(self):
         pod = self.pod().start_engine()
-        wait_for(lambda: pod.engine.line_with("waiting for the configuration"), 5, "a waiting parent")
+        wait_for(lambda: pod.engine.line_with("waiting for the configuration"), 5, "the parent")
         self.assertEqual(pod.engine_pids(), [])
         pod.start_noded().wait_ready()
         self.assertEqual(pod.complete()[0], 200)

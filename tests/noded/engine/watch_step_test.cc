@@ -16,6 +16,7 @@ EngineReport process(std::int64_t pid, std::int64_t restarts, std::int64_t uptim
   report.restarts = restarts;
   report.uptime_ms = uptime_ms;
   report.config_hash = std::move(hash);
+  report.phase = "loading";
   report.message = "mapping weights";
   return report;
 }
@@ -57,7 +58,7 @@ TEST_F(WatchStep, BeforeTheFirstAnswerItWaitsForeverAndSaysForWhom) {
 TEST_F(WatchStep, AnEngineThatLoadsSaysWhatItIsDoing) {
   see(ProbeAnswer::kLoading, process(7, 0, 100, "a"));
   EXPECT_EQ(state_.phase, EnginePhase::kStarting);
-  EXPECT_TRUE(says("mapping weights")) << state_.message;
+  EXPECT_EQ(state_.message, "engine is loading: mapping weights");
   EXPECT_EQ(state_.config_hash, "a");
 }
 
