@@ -45,7 +45,7 @@ OUR_ROOTS = ("base/", "engine/", "noded/", "operator/", "cli/", "tests/", "bench
 
 # Third-party headers and the only files that may see them.
 ONLY_IN = [
-    (r"cpprest/|pplx/", r"operator/kube/transport_cpprest\.cc"),
+    (r"cpprest/|pplx/", r"operator/kube/cpprest_link\.cc"),
     (r"cuda|cublas|nvml|cooperative_groups", r"engine/ops/cuda/.*|engine/exec/device_cuda.*"),
     (r"boost/beast", r"base/net/[^/]+\.cc"),
     (r"prometheus/", r"base/metrics\.cc"),
