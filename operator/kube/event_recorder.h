@@ -1,25 +1,21 @@
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <string>
 
 #include "base/clock.h"
 #include "base/net/task_group.h"
 #include "operator/kube/api_client.h"
+#include "operator/kube/event_ledger.h"
 
 /// Kubernetes Events about objects, for people. One executor.
 ///
 /// Never blocks and never fails its caller: a bounded queue is written by one task; a full queue
 /// drops and counts. Equal events are counted up on one object (PATCH) within ten minutes; more
-/// than 25 in a burst for one object pass one in five minutes (as client-go's recorder does).
+/// than 25 in a burst for one object pass one in five minutes (as client-go's recorder does; see
+/// event_ledger.h). A write that fails for want of a server is tried three times.
 namespace kantha::kube {
-
-struct EventSubject {
-  Resource resource;
-  ObjectKey key;
-  std::string uid;
-};
-
-enum class EventKind : std::uint8_t { kNormal, kWarning };
 
 class EventRecorder {
  public:
@@ -30,9 +26,11 @@ class EventRecorder {
 
   /// `reason` is CamelCase; `message` is cut at 1,024 bytes.
   void record(EventSubject subject, EventKind kind, std::string reason, std::string message);
-  /// Writes until stop() and the queue's end (or its deadline).
+  /// Writes until stop(), and what is queued then for five seconds more.
   net::Task<void> run();
   void stop();
+  /// Events that were lost to a full queue, or that no server took.
+  std::size_t dropped_count() const;
 
  private:
   struct Body;

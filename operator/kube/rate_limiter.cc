@@ -29,6 +29,13 @@ Duration TokenBucket::take(TimePoint now) {
   return pause_left(now) + deficit;
 }
 
+bool TokenBucket::try_take(TimePoint now) {
+  refill(now);
+  if (level_ < 1 || pause_left(now) > Duration::zero()) return false;
+  level_ -= 1;
+  return true;
+}
+
 void TokenBucket::pause(TimePoint now, TimePoint until) {
   refill(now);
   paused_until_ = std::max(paused_until_, until);

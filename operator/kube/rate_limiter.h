@@ -16,6 +16,8 @@ class TokenBucket {
   TokenBucket(double per_second, double burst) : rate_(per_second), burst_(burst), level_(burst) {}
   /// Takes one token that is or will be there; how long to wait for it, 0 when at once.
   Duration take(TimePoint now);
+  /// Takes one token that is there now, or none.
+  bool try_take(TimePoint now);
   /// Nothing passes before `until`: the server said Retry-After.
   void pause(TimePoint now, TimePoint until);
   /// How long a pause still lasts, for those who took their token before it began.
