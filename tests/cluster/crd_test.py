@@ -53,151 +53,15 @@ def serving(spec=None, name="m"):
             "metadata": {"name": name}, "spec": merged(smallest, spec or {})}
 
 
-def source(**of):
-    return {"model": {"source": {"hostPath": None, **of}}}
-
-
-def rings(*sizes):
-    return {"rollout": {"rings": [{"name": f"r{i}", "size": size} for i, size in enumerate(sizes)]}}
-
-
-def tolerations(**entry):
-    return {"scheduling": {"tolerations": [entry]}}
-
-
-PERCENT = "expected an integer in [1, 10000] or a percentage in [1%, 100%]"
 NAME = ('expected at most 50 lower-case letters, digits and "-", beginning with a letter and '
         "ending with a letter or digit (pods, Services and labels are named after it), got ")
 
-# (spec, what the user must read)
-REFUSED = [
-    (source(), "spec.model.source: Invalid value: expected exactly one of hostPath, pvc, http, "
-               "image, got 0"),
-    ({"model": {"source": {"pvc": {"claimName": "c", "path": "p"}}}},
-     "spec.model.source: Invalid value: expected exactly one of hostPath, pvc, http, image, got 2"),
-    ({"model": {"source": None}}, "spec.model.source: Required value"),
-    ({"model": {"source": {"hostPath": "m.gguf"}}},
-     "spec.model.source.hostPath: Invalid value: \"m.gguf\": expected the absolute path of a file"),
-    ({"model": {"source": {"hostPath": "/models/"}}}, "expected the absolute path of a file"),
-    ({"model": {"source": {"hostPath": "/a/../b"}}}, 'must not contain ".."'),
-    ({"model": {"source": {"hostPath": "/a\nb"}}}, "contains control characters"),
-    ({"model": {"name": "a\u0007b"}}, "spec.model.name: Invalid value: \"a\\ab\": contains control "
-                                      "characters"),
-    ({"model": {"name": "x" * 4097}}, "spec.model.name: Too long: may not be more than 4096"),
-    (source(pvc={"claimName": "c"}), "spec.model.source.pvc.path: Required value"),
-    (source(pvc={"claimName": "C", "path": "p"}),
-     "spec.model.source.pvc.claimName: Invalid value: \"C\": expected the name of a "
-     "PersistentVolumeClaim"),
-    (source(pvc={"claimName": "c", "path": "/p"}), "without a leading \"/\""),
-    (source(pvc={"claimName": "c", "path": "a/../../b"}), "without \"..\""),
-    (source(http={"url": "ftp://x", "sha256": "a" * 64}),
-     "spec.model.source.http.url: Invalid value: \"ftp://x\": expected an http or https URL"),
-    (source(http={"url": "https://x", "sha256": "A" * 64}),
-     "expected 64 lower-case hex digits"),
-    (source(http={"url": "https://x", "sha256": "a" * 63}), "expected 64 lower-case hex digits"),
-    (source(image={"reference": "a b", "path": "p"}), "expected an image reference without blanks"),
-    (source(image={"reference": "a", "path": "/p"}), "expected the path of a file from the image"),
-    ({"engine": {"image": "/usr/bin/engine"}},
-     "spec.engine.image: Invalid value: \"/usr/bin/engine\": expected nothing or an image"),
-    ({"engine": {"config": {"maxModelLen": 1}}},
-     "spec.engine.config.maxModelLen: Invalid value: 1: expected 0 (the model's own) or at least "
-     "2, got 1"),
-    ({"engine": {"config": {"maxNumSeqs": 0}}}, "should be greater than or equal to 1"),
-    ({"engine": {"config": {"blockSize": 257}}}, "should be less than or equal to 256"),
-    ({"engine": {"config": {"kvCacheDtype": "fp8"}}},
-     "Unsupported value: \"fp8\": supported values: \"auto\""),
-    ({"engine": {"config": {"kvCacheMemory": "lots"}}},
-     "spec.engine.config.kvCacheMemory: Invalid value: \"lots\": expected a quantity of at least "
-     "1Mi, such as 512Mi or 2Gi"),
-    ({"engine": {"config": {"kvCacheMemory": "1Ki"}}}, "expected a quantity of at least 1Mi"),
-    ({"engine": {"config": {"kvCacheMemory": "-1Gi"}}}, "expected a quantity of at least 1Mi"),
-    ({"engine": {"config": {"kvCacheMemory": 1}}}, "expected a quantity of at least 1Mi"),
-    ({"engine": {"config": {"gpuMemoryUtilization": 1.5}}}, "should be less than or equal to 1"),
-    ({"engine": {"config": {"ttftTargetMs": 99}}}, "should be greater than or equal to 100"),
-    ({"replicas": -1}, "spec.replicas in body should be greater than or equal to 0"),
-    ({"replicas": 10001}, "spec.replicas in body should be less than or equal to 10000"),
-    ({"replicas": "two"}, "spec.replicas in body must be of type integer"),
-    ({"autoscaling": {"minReplicas": 3}}, "spec.autoscaling.maxReplicas: Required value"),
-    ({"autoscaling": {"minReplicas": 5, "maxReplicas": 2}},
-     "spec.autoscaling.maxReplicas: Invalid value: expected at least minReplicas (5), got 2"),
-    ({"autoscaling": {"minReplicas": 0, "maxReplicas": 3}}, "should be greater than or equal to 1"),
-    ({"autoscaling": {"maxReplicas": 0}}, "should be greater than or equal to 1"),
-    ({"autoscaling": {"maxReplicas": 2, "targetKvPressure": 0}}, "should be greater than 0"),
-    ({"autoscaling": {"minReplicas": 2, "maxReplicas": 4}, "replicas": 7},
-     "spec.replicas: Invalid value: expected 0 or a number that autoscaling allows, [2, 4], got 7"),
-    ({"resources": {"cpu": "0"}},
-     "spec.resources.cpu: Invalid value: \"0\": expected a quantity from 1m to 1024, such as 2 or "
-     "500m"),
-    ({"resources": {"cpu": "1025"}}, "expected a quantity from 1m to 1024"),
-    ({"resources": {"memory": "0"}}, "expected a quantity of at least 1, such as 4Gi"),
-    ({"resources": {"accelerator": {"resourceName": "gpu"}}},
-     "expected an extended resource, domain/name, as in nvidia.com/gpu"),
-    ({"resources": {"accelerator": {"resourceName": "kubernetes.io/batch-cpu"}}},
-     "expected an extended resource"),
-    ({"resources": {"accelerator": {"count": 1.5}}}, "must be of type int32"),
-    ({"resources": {"accelerator": {"count": "2"}}}, "must be of type integer"),
-    ({"resources": {"accelerator": {"count": 65}}}, "should be less than or equal to 64"),
-    ({"scheduling": {"nodeSelector": {"a b": "c"}}},
-     "spec.scheduling.nodeSelector: Invalid value: expected label names as keys"),
-    ({"scheduling": {"nodeSelector": {"a": "c d"}}}, "expected label values"),
-    (tolerations(operator="Equal"),
-     "spec.scheduling.tolerations[0].key: Invalid value: is required unless operator is Exists"),
-    (tolerations(operator="Exists", value="x"),
-     "spec.scheduling.tolerations[0].value: Invalid value: must be empty when operator is Exists"),
-    (tolerations(key="k", tolerationSeconds=3), "is for effect NoExecute only"),
-    (tolerations(key="k", operator="Is"), "Unsupported value: \"Is\""),
-    ({"scheduling": {"topologySpreadConstraints": [{"topologyKey": "z"}, {"topologyKey": "z"}]}},
-     "spec.scheduling.topologySpreadConstraints[1]: Duplicate value"),
-    ({"scheduling": {"topologySpreadConstraints": [{"topologyKey": "a b"}]}},
-     "expected a label name"),
-    ({"scheduling": {"priorityClassName": "High"}}, "expected the name of a PriorityClass"),
-    (rings(0), "spec.rollout.rings[0].size: Invalid value: 0: " + PERCENT),
-    (rings("0%"), "spec.rollout.rings[0].size: Invalid value: \"0%\": " + PERCENT),
-    (rings("101%"), PERCENT), (rings("5"), PERCENT), (rings("x%"), PERCENT),
-    (rings("1x%"), PERCENT), (rings("05%"), PERCENT), (rings("%"), PERCENT), (rings(""), PERCENT),
-    (rings(5, "50%", 3), "spec.rollout.rings: Invalid value: rings grow: expected each size to be "
-                         "at least that of the ring before it"),
-    (rings("50%", "25%"), "rings grow: expected each percentage"),
-    (rings("100%", "99%"), "rings grow"), (rings("10%", "9%"), "rings grow"),
-    (rings(*range(1, 18)), "spec.rollout.rings: Too many: 17: must have at most 16 items"),
-    ({"rollout": {"rings": [{"name": "a", "size": 1}, {"name": "a", "size": 2}]}},
-     "spec.rollout.rings[1]: Duplicate value: {\"name\":\"a\"}"),
-    ({"rollout": {"rings": [{"name": "A", "size": 1}]}},
-     "spec.rollout.rings[0].name: Invalid value: \"A\": expected lower-case letters"),
-    ({"rollout": {"maxUnavailable": 0}}, PERCENT + "; with 0 no pod could ever be updated"),
-    ({"rollout": {"maxUnavailable": "0%"}}, "with 0 no pod could ever be updated"),
-    ({"rollout": {"gates": {"maxErrorRatio": 2}}}, "should be less than or equal to 1"),
-    ({"rollout": {"gates": {"goldenPrompts": {"configMap": "A"}}}},
-     "expected the name of a ConfigMap"),
-    ({"gateway": {"authSecret": "Keys"}}, "expected the name of a Secret"),
-    ({"gateway": {"limits": {"requestsPerMinute": -1}}}, "should be greater than or equal to 0"),
-    ({"drain": {"timeoutSeconds": 86401}}, "should be less than or equal to 86400"),
-]
-
-ACCEPTED = [
-    {},
-    {"replicas": 0},
-    {"autoscaling": {"minReplicas": 2, "maxReplicas": 2}, "replicas": 2},
-    {"autoscaling": {"minReplicas": 2, "maxReplicas": 4}, "replicas": 0},
-    {"autoscaling": {"minReplicas": 2, "maxReplicas": 4}},
-    {"model": {"name": "Org/Model-7B:v1.2 é"}},
-    {"model": {"name": "é" * 4096}},
-    source(pvc={"claimName": "weights", "path": "a/m.gguf"}),
-    source(http={"url": "https://example.com/m", "sha256": "0" * 64}),
-    source(image={"reference": "example.com/m@sha256:" + "a" * 64, "path": "m.gguf"}),
-    {"engine": {"image": "example.com/engine@sha256:" + "a" * 64,
-                "config": {"kvCacheMemory": 2097152}}},
-    {"engine": {"config": {"kvCacheMemory": "1.5Gi"}}},
-    {"resources": {"cpu": 2, "memory": "4Gi", "accelerator": {"count": 4}}},
-    {"resources": {"cpu": "500m", "memory": "1e9"}},
-    {"scheduling": {"nodeSelector": {"kubernetes.io/arch": "amd64", "empty": ""},
-                    "tolerations": [{"operator": "Exists"}, {"key": "a.b/c", "value": "v"}],
-                    "topologySpreadConstraints": [
-                        {"topologyKey": "z"},
-                        {"topologyKey": "z", "whenUnsatisfiable": "ScheduleAnyway"}]}},
-    rings(1, "9%", "10%", 1, "99%", "100%", 7),
-    {"rollout": {"maxUnavailable": "100%"}},
-]
+# What is refused with which words, and what is accepted. operator/serving judges the same specs
+# (cluster_object_test.cc), so that server and operator agree.
+CASES = json.loads((ROOT / "tests/cluster/crd_cases.json").read_text())
+REFUSED = [(case["spec"], case["words"]) for case in CASES["refused"]] + [
+    ({"model": {"name": "x" * 4097}}, "spec.model.name: Too long: may not be more than 4096")]
+ACCEPTED = CASES["accepted"] + [{"model": {"name": "é" * 4096}}]
 
 NAMES_REFUSED = ["a" * 51, "a" * 63, "a" * 253, "a.b", "1abc"]
 

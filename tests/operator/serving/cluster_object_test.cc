@@ -4,6 +4,7 @@
 #include "operator/serving/cluster_rules.h"
 #include "operator/serving/validate.h"
 #include "tests/operator/serving/cluster_sample.h"
+#include "tests/operator/serving/golden_document.h"
 
 namespace kantha::serving {
 namespace {
@@ -93,6 +94,20 @@ TEST(ClusterObject, ReportsEveryBrokenRuleAsAProblem) {
     ASSERT_EQ(owner.problems.size(), 1u) << c.spec;
     EXPECT_EQ(owner.problems[0].path, c.path);
     EXPECT_THAT(owner.problems[0].message, HasSubstr(c.message)) << c.spec;
+  }
+}
+
+TEST(ClusterObject, JudgesSpecsAsTheApiServerDoes) {
+  // tests/cluster/crd_test.py holds the CRD to the same file.
+  const Json cases = parse_json(source_text("tests/cluster/crd_cases.json")).value();
+  EXPECT_GE(cases["refused"].size(), 60u);
+  for (const Json& c : cases["refused"]) {
+    EXPECT_FALSE(sample_owner(c["spec"]).problems.empty()) << c["spec"];
+  }
+  for (const Json& spec : cases["accepted"]) {
+    for (const Problem& problem : sample_owner(spec).problems) {
+      ADD_FAILURE() << spec << ": " << problem.path << ": " << problem.message;
+    }
   }
 }
 

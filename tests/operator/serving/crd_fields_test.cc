@@ -1,15 +1,13 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "base/yaml_document.h"
 #include "operator/serving/model_serving_from_json.h"
 #include "operator/serving/model_serving_to_json.h"
 #include "operator/serving/status_of.h"
 #include "operator/serving/validate.h"
+#include "tests/operator/serving/golden_document.h"
 #include "tests/operator/serving/sample_moment.h"
 
 /// The CRD and the decoder know the same fields, defaults and limits, although both are written by
@@ -19,12 +17,8 @@ namespace {
 
 const Json& schema() {
   static const Json root = [] {
-    const char* source = std::getenv("KANTHA_SOURCE_DIR");
-    std::ifstream file(std::string(source == nullptr ? "." : source) +
-                       "/crds/serving.kantha.dev_modelservings.yaml");
-    std::stringstream text;
-    text << file.rdbuf();
-    const YamlText read = read_yaml(text.str());
+    const std::string text = source_text("crds/serving.kantha.dev_modelservings.yaml");
+    const YamlText read = read_yaml(text);
     for (const YamlProblem& problem : read.problems) {
       ADD_FAILURE() << "line " << problem.line << ": " << problem.problem.message;
     }
