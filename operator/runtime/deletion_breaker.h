@@ -15,6 +15,8 @@ class DeletionBreaker {
  public:
   /// True and counted: this delete may happen now. `fleet` is the count of pods of all objects.
   bool allow(std::size_t fleet, TimePoint now);
+  /// Counts a delete that needs no leave, because its user asked for it.
+  void count(TimePoint now) { recent_.push_back(now); }
   /// When the next delete may pass; for the requeue.
   Duration retry_after(std::size_t fleet, TimePoint now) const;
   /// Deletes in the last minute.
