@@ -30,7 +30,10 @@ void EngineChange::restart() {
 
 bool EngineChange::configure(std::string text) {
   std::string hash = sha256_hex(text);
-  const bool same = hash == told_hash_ && hash == keeper_.config_hash();
+  // Told again, also when the engine did not take it up: another try would change nothing and hold
+  // requests for it.
+  const Result<std::string> written = sha256_hex_of_file(config_path_);
+  const bool same = hash == told_hash_ && written.ok() && hash == *written;
   if (same && !under_way_) return false;
   told_hash_ = std::move(hash);
   next_text_ = std::move(text);

@@ -20,8 +20,8 @@ class EngineChange {
 
   /// A new process with the configuration file as it is then.
   void restart();
-  /// A new configuration; checked by the caller (config_file.h). False when the engine runs with it
-  /// already and nothing else is under way.
+  /// A new configuration; checked by the caller (config_file.h). False when the engine was told the
+  /// same before and nothing else is under way.
   bool configure(std::string text);
   /// Lets go of what is held and changes nothing any more: the pod leaves.
   void abandon();

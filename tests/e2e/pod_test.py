@@ -221,6 +221,9 @@ class Changes(PodCase):
         self.assertEqual(pod.state()["config_hash"], old)
         self.assertEqual(pod.state()["told_config_hash"], hash_of(bad))
         self.assertIsNotNone(pod.engine.line_with("colour"))
+        answer = pod.admin("PUT", "/admin/v1/engine-config", bad)
+        self.assertFalse(json.loads(answer[2])["changes"], "telling it again holds nobody")
+        self.assertEqual(pod.state()["phase"], "ready")
 
     def test_a_restart_is_a_new_process_with_the_same_configuration(self):
         pod = self.serving()
