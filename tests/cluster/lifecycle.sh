@@ -31,8 +31,8 @@ make_run_folder() {
 }
 
 needed_binaries() {
-  build_binaries "$version" kube-apiserver kube-controller-manager kubectl
-  local names=(etcd kube-scheduler)
+  build_binaries "$version" "${kubernetes_names[@]:0:4}"
+  local names=(etcd)
   [ -z "$node" ] || names+=(kubelet)
   [ -z "$proxy" ] || names+=(kube-proxy)
   [ "$fake_nodes" -eq 0 ] || names+=(kwok)

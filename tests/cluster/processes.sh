@@ -35,6 +35,7 @@ start() {
     KANTHA_CLUSTER_RUN=$run exec setsid "$@"
   ) >>"$run/$name.log" 2>&1 </dev/null &
   echo $! >"$run/$name.pid"
+  disown  # its end is no news of this shell's
 }
 
 # A command that nsenter starts is its child: NAME.pid becomes the command's own number.
