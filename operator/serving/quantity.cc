@@ -125,7 +125,8 @@ Result<IntOrPercent> parse_int_or_percent(std::string_view text) {
   const char* last = digits.data() + digits.size();
   const auto [end, error] = std::from_chars(digits.data(), last, out.value);
   const bool whole = error == std::errc{} && end == last && !digits.empty();
-  if (!whole || digits[0] == '-' || digits[0] == '+') {
+  const bool padded = digits.size() > 1 && digits[0] == '0';
+  if (!whole || padded || digits[0] == '-' || digits[0] == '+') {
     return invalid_argument("expected an integer or a percentage such as 25%, got \"" +
                             std::string(text.substr(0, 40)) + "\"");
   }

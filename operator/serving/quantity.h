@@ -18,7 +18,8 @@ Result<std::int64_t> quantity_milli(std::string_view text);
 /// A quantity as whole base units (bytes), rounded up.
 Result<std::int64_t> quantity_units(std::string_view text);
 
-/// "25%" or "3". kInvalidArgument for anything else; signs are refused.
+/// "25%" or "3". kInvalidArgument for anything else; signs and leading zeros are
+/// refused.
 Result<IntOrPercent> parse_int_or_percent(std::string_view text);
 
 /// "3" or "25%".

@@ -75,7 +75,7 @@ TEST(IntOrPercent, ReadsCountsAndShares) {
   EXPECT_EQ(*parse_int_or_percent("3"), (IntOrPercent{3, false}));
   EXPECT_EQ(*parse_int_or_percent("25%"), (IntOrPercent{25, true}));
   for (const char* text :
-       {"", "%", "-1", "+1", "1.5%", "25 %", "25%%", "a", "99999999999999999999"}) {
+       {"", "%", "-1", "+1", "05%", "1.5%", "25 %", "25%%", "a", "99999999999999999999"}) {
     EXPECT_FALSE(parse_int_or_percent(text).ok()) << text;
   }
   EXPECT_EQ(int_or_percent_text({25, true}), "25%");
