@@ -23,6 +23,8 @@ inline constexpr const char* kAnnotationTold = "serving.kantha.dev/told-revision
 inline constexpr const char* kAnnotationBorn = "serving.kantha.dev/born-revision";
 /// On a pod that was told another revision than it was born with: the digest told before the last.
 inline constexpr const char* kAnnotationRetold = "serving.kantha.dev/retold-from";
+/// The told revision, once its engine was seen to run it; then nobody has to ask again.
+inline constexpr const char* kAnnotationVerified = "serving.kantha.dev/verified-revision";
 inline constexpr const char* kAnnotationPod = "serving.kantha.dev/pod-revision";
 /// What node autoscalers read; on a pod until it is ready for the first time.
 inline constexpr const char* kAnnotationSafeToEvict =

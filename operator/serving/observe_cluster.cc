@@ -103,6 +103,7 @@ class Observation {
   /// The revision that its engine is known to run; empty when unknown.
   std::string revision_of_engine(const PodObject& pod, const NodedFacts* facts) const {
     if (!pod.is_retold) return pod.born_revision;
+    if (pod.verified_revision == pod.told_revision) return pod.told_revision;
     const bool config = facts != nullptr && !pod.engine_config_hash.empty() &&
                         facts->config_hash == pod.engine_config_hash;
     return config && is_same_image(pod.engine_image, pod.engine) ? pod.told_revision
@@ -130,6 +131,9 @@ class Observation {
       note_replacement(pod, seen);
     } else if (seen.revision.empty() && pod.noded.running) {
       out_.to_ask.push_back(pod.name);
+    } else if (pod.is_retold && !seen.revision.empty() &&
+               pod.verified_revision != pod.told_revision) {
+      out_.to_confirm.push_back(pod.name);
     }
     out_.any_ready = out_.any_ready || seen.ready;
     if (seen.ready && pod.is_protected && !seen.terminating) out_.to_release.push_back(pod.name);

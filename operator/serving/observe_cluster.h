@@ -60,6 +60,9 @@ struct ClusterObservation {
   /// Pods whose noded must be asked before the plan can go on: running pods that were told a
   /// revision after their birth and are not known to run it.
   std::vector<std::string> to_ask;
+  /// Pods that are known to run what they were told only because their noded was asked
+  /// (render_pod_confirm): once that is noted on them, a restart of the operator asks nobody.
+  std::vector<std::string> to_confirm;
   /// When the same facts would be seen differently, without any event.
   std::optional<WallTime> look_again;
 };
@@ -70,9 +73,10 @@ struct ClusterObservation {
 /// ordinal that its name confirms. Everything else is foreign: never changed, never deleted, but
 /// its name is taken.
 ///
-/// A pod's revision is born-revision while it was never told another; else told-revision once noded
-/// reports the hash of the config it was told and the kubelet the image; else unknown. A pod that
-/// was told back to what it was born with is one that was told: its engine still runs the other.
+/// A pod's revision is born-revision while it was never told another; else told-revision once it is
+/// noted as verified, or noded reports the hash of the config it was told and the kubelet the
+/// image; else unknown. A pod that was told back to what it was born with is one that was told: its
+/// engine still runs the other.
 ClusterObservation observe_cluster(const ClusterServing& owner, const ClusterSettings& settings,
                                    const std::vector<const PodObject*>& pods,
                                    const FactsByPod& facts, Moment at);

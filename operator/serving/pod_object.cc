@@ -68,6 +68,7 @@ void read_meta(kube::ObjectMeta& meta, PodObject& out) {
   out.told_revision = take(meta.annotations, kAnnotationTold);
   out.born_revision = take(meta.annotations, kAnnotationBorn);
   out.pod_revision = take(meta.annotations, kAnnotationPod);
+  out.verified_revision = take(meta.annotations, kAnnotationVerified);
   out.is_retold =
       meta.annotations.contains(kAnnotationRetold) || out.told_revision != out.born_revision;
   const auto config = meta.annotations.find(kAnnotationEngineConfig);

@@ -43,6 +43,7 @@ struct PodObject {
   std::string told_revision;
   std::string born_revision;
   std::string pod_revision;
+  std::string verified_revision;
   bool is_retold = false;  ///< was told another revision since it was born
   /// SHA-256 of the annotation engine-config: what noded reports once its engine runs with it.
   std::string engine_config_hash;

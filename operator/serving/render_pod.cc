@@ -246,9 +246,18 @@ OrderedJson render_pod_retell(const ClusterServing& owner, const ClusterSettings
   out.push_back(patch_op("add", annotation_path(kAnnotationEngineConfig),
                          cluster_engine_config(owner.serving)));
   out.push_back(patch_op("add", annotation_path(kAnnotationRetold), pod.told_revision));
+  out.push_back(patch_op("add", annotation_path(kAnnotationVerified), ""));
   out.push_back(patch_op("add", annotation_path(kAnnotationTold), target.whole));
   out.push_back(patch_op("add", "/metadata/labels/" + pointer_step(kLabelRevision),
                          short_revision(target.whole)));
+  return out;
+}
+
+OrderedJson render_pod_confirm(const PodObject& pod) {
+  OrderedJson out = OrderedJson::array();
+  out.push_back(patch_op("test", "/metadata/uid", pod.uid));
+  out.push_back(patch_op("test", annotation_path(kAnnotationTold), pod.told_revision));
+  out.push_back(patch_op("add", annotation_path(kAnnotationVerified), pod.told_revision));
   return out;
 }
 

@@ -21,6 +21,10 @@ OrderedJson render_pod(const ClusterServing& owner, const ClusterSettings& setti
 OrderedJson render_pod_retell(const ClusterServing& owner, const ClusterSettings& settings,
                               const Revision& target, const PodObject& pod);
 
+/// JSON Patch that notes on a pod that it was seen to run what it was told. It fails when the pod
+/// was told something else meanwhile.
+OrderedJson render_pod_confirm(const PodObject& pod);
+
 /// JSON Patch that lets node autoscalers move a pod, once it was ready; empty when nothing is there
 /// to lift. `live` is the pod as last read.
 OrderedJson render_pod_release(const Json& live);

@@ -122,6 +122,30 @@ TEST(ObserveCluster, DoesNotTakeAPodThatIsToldBackForOneThatNeverLeft) {
   EXPECT_THAT(deeds(scene.plan()), ElementsAre("RestartEngine m-0"));
 }
 
+/// Applies a JSON Patch of ours whose tests hold.
+void patch(Json& pod, const OrderedJson& ops) { pod = pod.patch(Json::parse(dump_json(ops))); }
+
+TEST(ObserveCluster, AsksNobodyAgainOnceARevisionIsNotedAsVerified) {
+  Scene scene;
+  scene.add_pods(1);
+  scene.edit({{"replicas", 1}, {"engine", {{"config", {{"maxNumSeqs", 8}}}}}});
+  tell(scene.pods[0], scene.owner);
+  scene.facts["uid-pod-0"].config_hash = decoded(scene.pods[0]).engine_config_hash;
+  EXPECT_THAT(scene.observe().to_confirm, ElementsAre("m-0"));
+  patch(scene.pods[0], render_pod_confirm(decoded(scene.pods[0])));
+  scene.facts.clear();  // the operator restarts
+  EXPECT_TRUE(scene.plan().plan.settled);
+  EXPECT_THAT(scene.observe().to_ask, IsEmpty());
+  EXPECT_THAT(scene.observe().to_confirm, IsEmpty());
+  // Told back and forth again, the note of before counts no more.
+  const ClusterServing edited = scene.owner;
+  scene.edit({{"replicas", 1}});
+  tell(scene.pods[0], scene.owner);
+  scene.owner = edited;
+  tell(scene.pods[0], scene.owner);
+  EXPECT_THAT(scene.observe().to_ask, ElementsAre("m-0"));
+}
+
 TEST(ObserveCluster, IgnoresWhatNodedSaidOfAPredecessor) {
   Scene scene;
   scene.add_pods(1);

@@ -84,6 +84,11 @@ TEST(RenderGolden, PatchThatTellsARunningPodANewImage) {
   expect_golden("pod_retell_image", render_pod_retell(edited, sample_settings(), target, pod));
 }
 
+TEST(RenderGolden, PatchThatNotesAVerifiedRevision) {
+  expect_golden("pod_confirm",
+                render_pod_confirm(decoded(live_pod(sample_owner(), sample_settings(), 1))));
+}
+
 TEST(RenderGolden, PatchThatLetsNodeAutoscalersMoveAPod) {
   Json pod = live_pod(sample_owner(), sample_settings(), 1);
   expect_golden("pod_release", render_pod_release(pod));
