@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -7,6 +8,7 @@
 #include "base/clock.h"
 #include "base/net/task_group.h"
 #include "operator/kube/api_client.h"
+#include "operator/runtime/lease_step.h"
 
 /// Whether this process leads, by a Lease. One executor.
 ///
@@ -17,18 +19,16 @@
 /// It does not fence: a write that is under way when the lease ends may still land. So every write
 /// carries its own precondition, and is_leading() is asked just before it.
 /// Assumptions: only times observed here count; the record's times are never compared with ours.
+/// A Lease that is deleted while its holder leads and before a new process first looks lets both
+/// lead for up to `retry`. The client should be one for leases alone, with a call timeout below
+/// half of renew_deadline, so that one call that hangs does not cost the lead.
 namespace kantha::runtime {
 
-struct LeaseTimes {
-  Duration duration = std::chrono::seconds(15);
-  Duration renew_deadline = std::chrono::seconds(10);
-  Duration retry = std::chrono::seconds(2);
-};
-
 struct LeaseOptions {
-  kube::ObjectKey key;
-  std::string identity;  ///< pod name and a random part
+  kube::ObjectKey key = {};
+  std::string identity = {};  ///< pod name and a random part
   LeaseTimes times = {};
+  std::uint64_t seed = 0;  ///< of the jitter
 };
 
 class LeaderLease {
@@ -43,15 +43,18 @@ class LeaderLease {
   void on_change(std::function<void(bool leading)> listener);
   /// Who leads, as the record said last; for the debug page.
   std::string holder() const;
+  const std::string& identity() const;
 
   /// Contends until stop(); then, when leading, gives the lease back (call after all writers
-  /// ended).
+  /// ended). Once.
   net::Task<void> run();
   void stop();
 
  private:
   struct Body;
   std::shared_ptr<Body> body_;
+  /// Announces the end of the lead in time, whatever call is under way.
+  std::unique_ptr<net::TaskGroup> tasks_;
 };
 
 }  // namespace kantha::runtime
