@@ -48,7 +48,10 @@ bool Credentials::refresh(TimePoint now) {
   Result<std::string> authorization = read_authorization();
   if (!tls || !authorization) {
     const Error& error = tls ? authorization.error() : tls.error();
-    log_warn("credentials have changed but cannot be used yet", {{"error", error.to_string()}});
+    // Once for each state of the files, not each second.
+    if (std::exchange(refused_, current) != current) {
+      log_warn("credentials have changed but cannot be used yet", {{"error", error.to_string()}});
+    }
     return false;
   }
   seen_ = std::move(current);

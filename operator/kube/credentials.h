@@ -49,6 +49,7 @@ class Credentials {
   net::TlsClientSettings tls_;
   std::string authorization_;
   std::vector<Stamp> seen_;
+  std::vector<Stamp> refused_;  ///< what could not be used, the last time
   TimePoint looked_at_{};
   bool is_suspect_ = false;
 };
