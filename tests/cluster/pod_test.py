@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """One pod of the operator's shape on a real kubelet, without an operator.
 
-Run by `scripts/e2e pod` and by ctest as e2e_pod. Ends with 77 where no node can run.
+Run by `scripts/e2e pod` and by ctest as e2e_cluster_pod. Ends with 77 where no node can run.
 """
 
 import hashlib
