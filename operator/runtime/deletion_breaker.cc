@@ -13,13 +13,22 @@ std::size_t allowance(std::size_t fleet) { return std::max(kAllowedAlways, fleet
 }  // namespace
 
 bool DeletionBreaker::allow(std::size_t fleet, TimePoint now) {
-  while (!recent_.empty() && now - recent_.front() >= kWindow) recent_.pop_front();
+  drop_old(now);
   if (recent_.size() >= allowance(fleet)) {
     ++refused_count_;
     return false;
   }
   recent_.push_back(now);
   return true;
+}
+
+void DeletionBreaker::count(TimePoint now) {
+  drop_old(now);
+  recent_.push_back(now);
+}
+
+void DeletionBreaker::drop_old(TimePoint now) {
+  while (!recent_.empty() && now - recent_.front() >= kWindow) recent_.pop_front();
 }
 
 Duration DeletionBreaker::retry_after(std::size_t fleet, TimePoint now) const {

@@ -16,7 +16,7 @@ class DeletionBreaker {
   /// True and counted: this delete may happen now. `fleet` is the count of pods of all objects.
   bool allow(std::size_t fleet, TimePoint now);
   /// Counts a delete that needs no leave, because its user asked for it.
-  void count(TimePoint now) { recent_.push_back(now); }
+  void count(TimePoint now);
   /// When the next delete may pass; for the requeue.
   Duration retry_after(std::size_t fleet, TimePoint now) const;
   /// Deletes in the last minute.
@@ -24,6 +24,8 @@ class DeletionBreaker {
   std::size_t refused_count() const { return refused_count_; }
 
  private:
+  void drop_old(TimePoint now);
+
   std::deque<TimePoint> recent_;
   std::size_t refused_count_ = 0;
 };

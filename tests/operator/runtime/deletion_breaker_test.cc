@@ -53,6 +53,16 @@ TEST(DeletionBreaker, WaitsForSeveralWhenTheFleetHasShrunk) {
   EXPECT_TRUE(breaker.allow(50, at(65s)));
 }
 
+TEST(DeletionBreaker, CountsDeletesThatUsersAskedForAgainstTheOthersForAMinute) {
+  DeletionBreaker breaker;
+  for (int i = 0; i < 5; ++i) breaker.count(at(i * 1s));
+  EXPECT_EQ(breaker.recent_count(at(5s)), 5u);
+  EXPECT_FALSE(breaker.allow(10, at(5s)));
+  EXPECT_EQ(breaker.retry_after(10, at(5s)), 57s);
+  EXPECT_TRUE(breaker.allow(10, at(62s)));
+  EXPECT_EQ(breaker.recent_count(at(62s)), 3u);
+}
+
 // F50, as a property
 TEST(DeletionBreaker, NeverLetsMorePassInAnyMinuteAndKeepsItsWordOnWhen) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
