@@ -18,6 +18,7 @@ The control address takes, as HTTP with JSON:
   GET    /faults   those that are left, with how often each struck
   GET    /requests what was asked: [{"method", "path", "status", "fault"}]; status 0: no answer
   POST   /cut      end every connection of clients now
+  POST   /certificate  {"cert": FILE, "key": FILE}: show this one to clients that come from now on
 
 Faults (KIND and its further keys):
   status           answer `code` with `message` (and `retry_after`), the server is not asked
@@ -153,14 +154,17 @@ class Cut(Exception):
 
 class FaultProxy:
 
-    def __init__(self, server, to_server):
+    def __init__(self, server, ours, to_server):
         self.host, self.port = urlsplit(server).hostname, urlsplit(server).port
-        self.to_server = to_server
+        self.ours, self.to_server = ours, to_server
         self.faults, self.requests, self.clients = [], [], set()
+        self.tasks = set()  # asyncio itself holds them weakly: one that waits would be collected
 
     async def serve(self, reader, writer):
         """One connection of a client, request by request."""
         self.clients.add(writer)
+        task = asyncio.current_task()
+        self.tasks.add(task)
         try:
             while message := await asyncio.wait_for(read_message(reader), IDLE_SECONDS_MAX):
                 await self.one_request(message, reader, writer)
@@ -170,6 +174,7 @@ class FaultProxy:
         finally:
             self.clients.discard(writer)
             writer.transport.abort()
+            self.tasks.discard(task)
 
     async def one_request(self, message, reader, writer):
         method, path, _ = message.first.split(" ", 2)
@@ -300,6 +305,12 @@ class FaultProxy:
         elif (method, path) == ("POST", "/cut"):
             for client in list(self.clients):
                 client.transport.abort()
+        elif (method, path) == ("POST", "/certificate"):
+            try:
+                given = json.loads(body)
+                self.ours.load_cert_chain(given["cert"], given["key"])
+            except (KeyError, OSError, ValueError, TypeError) as error:
+                return 400, {"error": str(error)}
         elif (method, path) == ("GET", "/requests"):
             return 200, self.requests
         elif (method, path) != ("GET", "/faults"):
@@ -330,7 +341,7 @@ async def main():
     given = parser.parse_args()
     server = json.loads((given.run / "cluster.json").read_text())["server"]
     ours, to_server = contexts(given.run / "pki")
-    proxy = FaultProxy(server, to_server)
+    proxy = FaultProxy(server, ours, to_server)
     listening = await asyncio.start_server(proxy.serve, "127.0.0.1", 0, ssl=ours,
                                            limit=HEAD_BYTES_MAX)
     controlling = await asyncio.start_server(proxy.control, "127.0.0.1", 0, limit=HEAD_BYTES_MAX)

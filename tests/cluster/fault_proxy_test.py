@@ -187,6 +187,20 @@ class FaultProxyTest(unittest.TestCase):
                 if r["path"].endswith("/spared")]
         self.assertEqual(told, [(404, None), (503, "status"), (503, "status"), (404, None)])
 
+    def test_another_certificate_is_shown(self):
+        pki = self.run_folder / "pki"
+        for given in ({}, {"cert": "/nonexistent", "key": "/nonexistent"}):
+            with self.assertRaises(urllib.error.HTTPError) as refused:
+                self.control("POST", "/certificate", given)
+            self.assertEqual(refused.exception.code, 400)
+        self.control("POST", "/certificate", {"cert": str(pki / "front-proxy.crt"),
+                                              "key": str(pki / "front-proxy.key")})
+        with self.assertRaises(ssl.SSLCertVerificationError):
+            self.ask("GET", MAPS)
+        self.control("POST", "/certificate", {"cert": str(pki / "apiserver.crt"),
+                                              "key": str(pki / "apiserver.key")})
+        self.assertEqual(self.ask("GET", MAPS)[0], 200)
+
     def test_a_fault_that_is_none_is_refused(self):
         for fault in ({"fault": "flood"}, {"fault": "drop", "path": "("}):
             with self.assertRaises(urllib.error.HTTPError) as refused:
