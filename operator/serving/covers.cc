@@ -107,6 +107,9 @@ class Comparison {
       if (key == "stringData") return true;
       const OrderedJson& value = entry.value();
       const auto found = live.find(key);
+      // Items of a list carry neither; what an object is, its place on the server says.
+      const bool is_type = name.empty() && (key == "apiVersion" || key == "kind");
+      if (found == live.end() && is_type) return true;
       if (found == live.end()) return value.is_null() || (value.is_object() && value.empty());
       return covered(*found, value, key, name);
     });

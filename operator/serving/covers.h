@@ -15,6 +15,7 @@ namespace kantha::serving {
 ///   - other lists (args, drop, items) as a whole, in order;
 ///   - quantities by value: "1000m" is "1" (under requests, limits, sizeLimit);
 ///   - an empty object is covered by its absence, for the server drops some of them;
+///   - apiVersion and kind may be missing in `live`: items of a list carry none;
 ///   - stringData of a Secret is not compared: the server stores it encoded.
 bool covers(const Json& live, const OrderedJson& wanted);
 
