@@ -68,6 +68,9 @@ struct Pass {
   std::shared_ptr<const serving::ClusterServing> object;
   ObjectMemory& memory;
   Outcome outcome = {};
+  /// resourceVersions of the pods that the plan was made from, by name. What takes capacity away
+  /// acts on just these: a pod that has changed since may be the one that another counts on.
+  std::map<std::string, std::string> planned = {};
 
   const std::string& uid() const { return object->meta.uid; }
 };

@@ -78,6 +78,12 @@ bool user_asked(const Pass& pass, const Action& action) {
   return pass.object->is_deleting() || action.ordinal >= pass.object->serving.replicas_or_default();
 }
 
+/// The pod is the one, in the state, that the plan was made from.
+bool is_as_planned(const Pass& pass, const std::string& name, const kube::ObjectMeta& live) {
+  const auto planned = pass.planned.find(name);
+  return planned != pass.planned.end() && planned->second == live.resource_version;
+}
+
 bool breaker_allows(Pass& pass, const Action& action) {
   const TimePoint now = pass.tools.clock.now();
   const std::size_t fleet = pass.tools.stores.pod_count();
@@ -109,7 +115,8 @@ net::Task<void> delete_pod(Pass& pass, Action action) {
   }
   const Result<kube::ObjectMeta> meta = kube::object_meta_from_json(*live);
   const kube::OwnerReference* owner = meta.ok() ? meta->controller() : nullptr;
-  if (owner == nullptr || meta->uid != uid || owner->uid != pass.uid() || meta->is_deleting()) {
+  const bool is_ours = owner != nullptr && meta->uid == uid && owner->uid == pass.uid();
+  if (!is_ours || meta->is_deleting() || !is_as_planned(pass, action.pod, *meta)) {
     pass.outcome.look_again(kSoon);  // the store is behind
     co_return;
   }
@@ -129,8 +136,12 @@ net::Task<void> restart_engine(Pass& pass, const serving::ClusterObservation& se
   const serving::PodObject* known = find_pod(pass, action.pod);
   if (known == nullptr || known->engine_index < 0) co_return;
   const serving::PodObject pod = *known;
-  const OrderedJson body =
+  OrderedJson body =
       serving::render_pod_retell(*pass.object, pass.tools.settings.pods, seen.observed.target, pod);
+  // A pod that changed since the plan was made is a conflict, and the next pass looks anew.
+  body.push_back({{"op", "replace"},
+                  {"path", "/metadata/resourceVersion"},
+                  {"value", pass.planned[action.pod]}});
   kube::PatchOptions options;
   options.kind = kube::PatchKind::kJson;
   const kube::ObjectKey key{pass.key.name_space, action.pod};
