@@ -3,10 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <regex>
 
 namespace kantha::fake {
 namespace {
+
+/// A part of the schema; nullptr when it is not there or no object.
+const Json* part_of(const Json& schema, const char* name) {
+  const auto found = schema.find(name);
+  return found == schema.end() || !found->is_object() ? nullptr : &*found;
+}
+
+/// What the schema says of a field: by its name, else of any field.
+const Json* schema_of_field(const Json& schema, const std::string& name) {
+  if (const Json* properties = part_of(schema, "properties")) {
+    if (const Json* named = part_of(*properties, name.c_str())) return named;
+  }
+  return part_of(schema, "additionalProperties");
+}
 
 std::string joined(const std::string& path, const std::string& name) {
   return path.empty() ? name : path + "." + name;
@@ -20,20 +35,15 @@ void prune(const Json& schema, Json& value, const std::string& path,
     }
   }
   if (!value.is_object() || schema.value("x-kubernetes-preserve-unknown-fields", false)) return;
-  const Json properties = schema.value("properties", Json::object());
   const bool open = schema.contains("additionalProperties");
   std::vector<std::string> names;
   for (const auto& [name, child] : value.items()) names.push_back(name);
   for (const std::string& name : names) {
     const bool is_root = path.empty();
     if (is_root && (name == "metadata" || name == "apiVersion" || name == "kind")) continue;
-    if (properties.contains(name)) {
-      prune(properties[name], value[name], joined(path, name), unknown);
-    } else if (open) {
-      if (schema["additionalProperties"].is_object()) {
-        prune(schema["additionalProperties"], value[name], joined(path, name), unknown);
-      }
-    } else {
+    if (const Json* field = schema_of_field(schema, name)) {
+      prune(*field, value[name], joined(path, name), unknown);
+    } else if (!open) {
       unknown.push_back(joined(path, name));
       value.erase(name);
     }
@@ -50,6 +60,13 @@ bool has_type(const Json& value, const std::string& type) {
   return value.is_number_integer() ||
          (value.is_number() && value.get<double>() == static_cast<double>(static_cast<std::int64_t>(
                                                           value.get<double>())));
+}
+
+/// Compiled once; a definition has few.
+const std::regex& pattern_of(const std::string& text) {
+  static std::map<std::string, std::regex> patterns;
+  const auto found = patterns.find(text);
+  return found != patterns.end() ? found->second : patterns.emplace(text, text).first->second;
 }
 
 std::string type_of(const Json& value) {
@@ -113,8 +130,7 @@ class Checker {
 
   void check_string(const Json& schema, const Json& value, const std::string& path) {
     const std::string& text = value.get_ref<const std::string&>();
-    if (schema.contains("pattern") &&
-        !std::regex_search(text, std::regex(schema["pattern"].get<std::string>()))) {
+    if (schema.contains("pattern") && !std::regex_search(text, pattern_of(schema["pattern"]))) {
       add(path, "FieldValueInvalid",
           fmt::format("Invalid value: {}: {} in body should match '{}'", dump_json(value), path,
                       schema["pattern"].get<std::string>()));
@@ -143,18 +159,16 @@ class Checker {
   }
 
   void check_object(const Json& schema, const Json& value, const std::string& path) {
-    for (const Json& name : schema.value("required", Json::array())) {
-      if (value.contains(name.get<std::string>())) continue;
-      add(joined(path, name), "FieldValueRequired", "Required value");
+    if (const auto required = schema.find("required"); required != schema.end()) {
+      for (const Json& name : *required) {
+        if (value.contains(name.get_ref<const std::string&>())) continue;
+        add(joined(path, name), "FieldValueRequired", "Required value");
+      }
     }
-    const Json properties = schema.value("properties", Json::object());
     for (const auto& [name, child] : value.items()) {
       if (path.empty() && name == "metadata") continue;
-      if (properties.contains(name)) {
-        check(properties[name], child, joined(path, name));
-      } else if (schema.value("additionalProperties", Json()).is_object()) {
-        check(schema["additionalProperties"], child, joined(path, name));
-      }
+      const Json* field = schema_of_field(schema, name);
+      if (field != nullptr) check(*field, child, joined(path, name));
     }
   }
 
@@ -184,10 +198,10 @@ void set_defaults(const Json& schema, Json& value) {
       if (value.contains(name)) set_defaults(child, value[name]);
     }
   }
-  if (schema.value("additionalProperties", Json()).is_object()) {
+  if (const Json* any = part_of(schema, "additionalProperties")) {
     for (auto& [name, child] : value.items()) {
       const bool is_named = properties != schema.end() && properties->contains(name);
-      if (!is_named) set_defaults(schema["additionalProperties"], child);
+      if (!is_named) set_defaults(*any, child);
     }
   }
 }

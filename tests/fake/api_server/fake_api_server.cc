@@ -69,6 +69,11 @@ FakeApiServer::FakeApiServer(boost::asio::any_io_executor executor, const Clock&
   });
   for (const char* name : {"default", "kube-system"}) {
     create({"", "v1", "namespaces", "Namespace", false}, namespace_object(name), "kube-apiserver");
+    create(kube::kServiceAccounts,
+           {{"apiVersion", "v1"},
+            {"kind", "ServiceAccount"},
+            {"metadata", {{"name", "default"}, {"namespace", name}}}},
+           "kube-controller-manager");
   }
   store_.clear_writes();
 }

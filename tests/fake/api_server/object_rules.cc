@@ -95,6 +95,41 @@ std::optional<Refusal> prepare_pod(ObjectStore& store, const Table& table, Json&
   return std::nullopt;
 }
 
+std::optional<Refusal> check_owners(const Table& table, const Json& object) {
+  const Json& metadata = object.at("metadata");
+  std::string controller;
+  for (const Json& owner : metadata.value("ownerReferences", Json::array())) {
+    if (!owner.value("controller", false)) continue;
+    const std::string name = owner.value("kind", "") + "/" + owner.value("name", "");
+    if (controller.empty()) {
+      controller = name;
+      continue;
+    }
+    return invalid(
+        table.kind, metadata.value("name", ""),
+        {{"metadata.ownerReferences", "FieldValueInvalid",
+          fmt::format("Invalid value: {}: Only one reference can have Controller set to true. "
+                      "Found \"true\" in references for {} and {}",
+                      dump_json(metadata["ownerReferences"]), controller, name)}});
+  }
+  return std::nullopt;
+}
+
+/// Two ports of one name: what an apply leaves behind when somebody else changed a port's number.
+std::optional<Refusal> check_port_names(const Table& table, const Json& service) {
+  const Json ports = service.at("spec").value("ports", Json::array());
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const std::string name = ports[i].value("name", "");
+      if (name.empty() || name != ports[j].value("name", "")) continue;
+      return invalid(table.kind, service["metadata"]["name"],
+                     {{fmt::format("spec.ports[{}].name", i), "FieldValueDuplicate",
+                       fmt::format("Duplicate value: \"{}\"", name)}});
+    }
+  }
+  return std::nullopt;
+}
+
 void prepare_service(const ObjectStore& store, Json& service) {
   Json& spec = service["spec"];
   fill(spec, "type", "ClusterIP");
@@ -197,6 +232,7 @@ std::optional<Refusal> check_finalizers(const Table& table, const Json& before, 
 std::optional<Refusal> prepare_new(ObjectStore& store, const Table& table, Json& object) {
   const Kind& kind = table.kind;
   if (auto refusal = check_name(kind, object["metadata"].value("name", ""))) return refusal;
+  if (auto refusal = check_owners(table, object)) return refusal;
   if (kind.is_custom) return prepare_custom(table, object);
   if (kind.plural == "pods") return prepare_pod(store, table, object);
   if (kind.plural == "services") prepare_service(store, object);
@@ -216,8 +252,13 @@ std::optional<Refusal> prepare_new(ObjectStore& store, const Table& table, Json&
   return std::nullopt;
 }
 
-std::optional<Refusal> prepare_change(const Table& table, const Json& before, Json& after) {
+std::optional<Refusal> prepare_change(const Table& table, const Json& before, Json& after,
+                                      const std::string& subresource) {
+  if (!subresource.empty()) {
+    return table.kind.is_custom ? prepare_custom(table, after) : std::nullopt;
+  }
   if (auto refusal = check_finalizers(table, before, after)) return refusal;
+  if (auto refusal = check_owners(table, after)) return refusal;
   if (table.kind.is_custom) return prepare_custom(table, after);
   if (table.kind.plural == "pods") {
     if (!after.contains("spec") || !after["spec"].contains("containers")) {
@@ -249,6 +290,7 @@ std::optional<Refusal> prepare_change(const Table& table, const Json& before, Js
         fill(port, "targetPort", port["port"]);
       }
     }
+    if (auto refusal = check_port_names(table, after)) return refusal;
   }
   return check_immutable(table, before, after);
 }

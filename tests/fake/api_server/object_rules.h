@@ -12,8 +12,9 @@ namespace kantha::fake {
 
 /// Fills a new object in; nullopt: it may be stored.
 std::optional<Refusal> prepare_new(ObjectStore& store, const Table& table, Json& object);
-/// Judges a change of the main resource.
-std::optional<Refusal> prepare_change(const Table& table, const Json& before, Json& after);
+/// Judges a change of the main resource, or of a subresource.
+std::optional<Refusal> prepare_change(const Table& table, const Json& before, Json& after,
+                                      const std::string& subresource);
 /// Spec, data or anything else that generation counts.
 bool is_generation_change(const Json& before, const Json& after);
 
