@@ -48,6 +48,7 @@ int run(int argc, const char* const* argv) {
   add_chat(app, chosen);
   add_bench(app, chosen);
   add_get(app, chosen);
+  add_explain(app, chosen);
   add_scale(app, chosen);
   add_sim(app, chosen);
   add_version(app, chosen);

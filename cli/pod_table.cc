@@ -22,14 +22,8 @@ bool is_numeric(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789.-/") == std::string_view::npos;
 }
 
-/// Text from outside on one line, without anything that a terminal obeys.
-std::string printable(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += byte < 0x20 || byte == 0x7F ? ' ' : c;
-  }
-  return out;
+std::string streams_text(std::int64_t streams) {
+  return streams == local::kUnknownStreams ? "-" : std::to_string(streams);
 }
 
 std::string ready_of(const WorldView& view) {
@@ -41,7 +35,7 @@ std::vector<std::string> pod_row(const PodView& pod) {
   return {pod.name,
           pod.phase,
           std::to_string(pod.restarts),
-          std::to_string(pod.streams),
+          streams_text(pod.streams),
           has_engine ? fmt::format("{:.0f}", pod.kv_used * 100) : "-",
           has_engine ? fmt::format("{:.1f}", pod.tokens_per_second) : "-",
           printable(pod.message)};
@@ -63,6 +57,15 @@ bool is_news(const PodView& before, const PodView& now) {
 }
 
 }  // namespace
+
+std::string printable(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += byte < 0x20 || byte == 0x7F ? ' ' : c;
+  }
+  return out;
+}
 
 std::string align_columns(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
@@ -124,10 +127,12 @@ std::string world_table(const std::vector<WorldView>& worlds, bool wide) {
   if (wide) rows[0].insert(rows[0].end(), {"REVISION", "PROGRESSING", "DEGRADED"});
   std::string details;
   for (const WorldView& view : worlds) {
-    std::int64_t streams = 0;
-    for (const PodView& pod : view.pods) streams += pod.streams;
+    std::int64_t streams = view.pods.empty() ? local::kUnknownStreams : 0;
+    for (const PodView& pod : view.pods) {
+      streams = pod.streams == local::kUnknownStreams ? pod.streams : streams + pod.streams;
+    }
     rows.push_back({view.name, ready_of(view), std::to_string(view.counts.updated),
-                    std::to_string(streams), view.endpoint, printable(view.model)});
+                    streams_text(streams), view.endpoint, printable(view.model)});
     if (!wide) continue;
     const auto reason = [&](const char* type) {
       return std::string(serving::condition_status_name(view.status_of(type)));

@@ -12,6 +12,9 @@ namespace kantha::cli {
 /// are set to the right. The last column is not padded.
 std::string align_columns(const std::vector<std::vector<std::string>>& rows);
 
+/// Text from outside on one line, without anything that a terminal obeys.
+std::string printable(const std::string& text);
+
 /// Cuts every line to `width` columns (0: not at all); UTF-8 sequences stay whole.
 std::string cut_lines(const std::string& text, std::size_t width);
 

@@ -18,6 +18,7 @@ using Verb = std::function<int()>;
 
 void add_up(CLI::App& app, Verb& chosen);
 void add_get(CLI::App& app, Verb& chosen);
+void add_explain(CLI::App& app, Verb& chosen);
 void add_scale(CLI::App& app, Verb& chosen);
 void add_chat(CLI::App& app, Verb& chosen);
 void add_sim(CLI::App& app, Verb& chosen);

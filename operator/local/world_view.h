@@ -11,6 +11,9 @@
 /// A world as people and the control API see it. Values; any thread.
 namespace kantha::local {
 
+/// PodView::streams where nobody can tell (pods of a cluster, seen from outside).
+inline constexpr std::int64_t kUnknownStreams = -1;
+
 struct PodView {
   std::string name;
   std::string phase;

@@ -60,7 +60,11 @@ class ProgramTest : public testing::Test {
   std::vector<std::pair<std::string, std::string>> environment() const {
     return {{"KANTHA_BIN_DIR", bin_ + "/fake"},
             {"XDG_RUNTIME_DIR", root_},
-            {"XDG_CACHE_HOME", root_ + "/cache"}};
+            {"XDG_CACHE_HOME", root_ + "/cache"},
+            // No cluster of whoever runs the test.
+            {"HOME", root_},
+            {"KUBECONFIG", ""},
+            {"KUBERNETES_SERVICE_HOST", ""}};
   }
 
   /// Runs `kantha ARGS` to its end, standard input from `input`.
@@ -117,8 +121,8 @@ TEST_F(ProgramTest, UsageErrorsExitWith2AndSayWhatIsKnown) {
     int status;
     const char* err;
   } cases[] = {
-      {"", 2, "expected a verb: up, chat, bench, get, scale, sim, version"},
-      {"fly", 2, "unknown verb \"fly\"; known verbs: up, chat, bench, get, scale, sim, version"},
+      {"", 2, "expected a verb: up, chat, bench, get, explain, scale, sim, version"},
+      {"fly", 2, "unknown verb \"fly\"; known verbs: up, chat, bench, get, explain, scale, sim, version"},
       {"up", 2, "--file"},
       {"up -f m.yaml --nope", 2, "--nope"},
       {"up -f m.yaml --listen nonsense", 2, "HOST:PORT"},
