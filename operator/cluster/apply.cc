@@ -41,6 +41,40 @@ std::vector<ChildDocument> documents_of(const Pass& pass, const serving::Revisio
   return out;
 }
 
+/// What the children as documents, and as they are, depend on; empty while one is missing.
+/// Rendering and comparing is the most of an idle pass, and this is enough to know that it would
+/// find nothing.
+std::string children_version(const Pass& pass, const serving::Revision& target) {
+  const std::string& name = pass.object->serving.metadata.name;
+  const std::string& space = pass.key.name_space;
+  const Scope& scope = pass.scope;
+  std::string out = std::to_string(pass.object->meta.generation);
+  for (const auto& child :
+       {scope.accounts.find({space, serving::service_account_name(name)}),
+        scope.config_maps.find({space, serving::revision_config_map_name(name, target.whole)}),
+        scope.services.find({space, serving::headless_service_name(name)}),
+        scope.services.find({space, serving::service_name(name)}),
+        scope.budgets.find({space, serving::disruption_budget_name(name)})}) {
+    if (child == nullptr) return {};
+    out += "/" + child->meta.uid + "@" + child->meta.resource_version;
+  }
+  return out;
+}
+
+net::Task<void> write_children(Pass& pass, const serving::Revision& target) {
+  const std::string version = children_version(pass, target);
+  if (!version.empty() && version == pass.memory.children_checked) co_return;
+  const std::int64_t writes = pass.tools.client.write_count();
+  Outcome before = std::exchange(pass.outcome, {});
+  for (ChildDocument& child : documents_of(pass, target)) {
+    co_await write_child(pass, std::move(child));
+  }
+  const bool all_well = writes == pass.tools.client.write_count() && !pass.outcome.error &&
+                        pass.outcome.troubles.empty() && !pass.outcome.again;
+  pass.outcome.merge(std::move(before));
+  pass.memory.children_checked = all_well ? version : std::string();
+}
+
 /// Names of the ConfigMaps that something still refers to.
 std::set<std::string> revisions_in_use(const Pass& pass, const serving::Revision& target) {
   const std::string& name = pass.object->serving.metadata.name;
@@ -98,9 +132,7 @@ net::Task<void> apply(Pass& pass, const serving::ClusterObservation& seen,
   if (!seen.hold_reason.empty()) co_return;  // the spec says nothing that could be carried out
   const bool is_guarded = co_await ensure_finalizer(pass);
   if (!is_guarded) co_return;
-  for (ChildDocument& child : documents_of(pass, seen.observed.target)) {
-    co_await write_child(pass, std::move(child));
-  }
+  co_await write_children(pass, seen.observed.target);
   co_await adopt_pods(pass, seen);
   co_await do_pod_deeds(pass, seen, plan.plan.actions);
   co_await release_pods(pass, seen);

@@ -9,6 +9,12 @@ constexpr Duration kRefusedAgain = std::chrono::seconds(30);
 
 }  // namespace
 
+void Outcome::merge(Outcome other) {
+  for (serving::Trouble& trouble : other.troubles) add(std::move(trouble));
+  if (other.again) look_again(*other.again);
+  if (!error) error = std::move(other.error);
+}
+
 void Outcome::add(serving::Trouble trouble) {
   if (std::find(troubles.begin(), troubles.end(), trouble) == troubles.end()) {
     troubles.push_back(std::move(trouble));

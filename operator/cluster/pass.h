@@ -44,6 +44,8 @@ struct ObjectMemory {
     TimePoint at{};
   };
   std::map<std::string, Repair> repairs = {};
+  /// Generation, and the children's versions, when all of them were last found as they should be.
+  std::string children_checked = {};
   serving::FactsByPod facts = {};                ///< what nodeds said of their engines, by pod uid
   std::map<std::string, TimePoint> pushed = {};  ///< by pod uid: when it was last sent its config
 };
@@ -55,6 +57,7 @@ struct Outcome {
   std::optional<Error> error = {};              ///< the first failure that the queue shall retry
 
   void look_again(Duration after) { again = again ? std::min(*again, after) : after; }
+  void merge(Outcome other);
   void add(serving::Trouble trouble);
   /// Sorts a failure: lost leadership ends quietly, refusals become troubles, the rest is retried.
   void note(const Error& failure, const std::string& what);
