@@ -6,7 +6,7 @@ import subprocess
 import time
 
 from api_access import Refused, await_true
-from faulty_world import RBAC, ROLE, SYSTEM, WorldTest
+from faulty_world import RBAC, ROLE, SYSTEM, TestsTogether, together
 from serving_state import KINDS, Serving, at_once, path_of
 
 # Verbs that only an object which somebody else has left or is fighting about needs.
@@ -39,7 +39,7 @@ STEPS = [(lambda s: s.create(2), complete), (damage, mended),
          (lambda s: s.delete(), lambda s: not s.end_state())]
 
 
-class AccessFaults(WorldTest):
+class AccessFaults(TestsTogether):
     """Each test has operators, namespaces and rights of its own."""
 
     def rules(self):
@@ -77,8 +77,19 @@ class AccessFaults(WorldTest):
             "spec": {"expirationSeconds": 3600}})
         kubeconfig, token = self.world.kubeconfig(server, account)
         token.write_text(made["status"]["token"])
+        for namespace in namespaces:
+            await_true(20, f"{account} has its rights in {namespace}",
+                       lambda: self.may_list(account, namespace))
         flags = [part for name in namespaces for part in ("--namespace", name)]
         return self.world.operator(kubeconfig, account, *flags)
+
+    def may_list(self, account, namespace):
+        """Whether the API server knows the rights already that it was told of."""
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {
+            "user": f"system:serviceaccount:default:{account}", "resourceAttributes": {
+                "namespace": namespace, "verb": "list", "resource": "serviceaccounts"}}}
+        return self.world.api.call("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+                                   review)["status"].get("allowed")
 
     @staticmethod
     def says(one, operator, words):
@@ -110,6 +121,7 @@ class AccessFaults(WorldTest):
                            lambda: is_done(one))
         return named
 
+    @together
     def test_f33_a_missing_right_is_named_and_the_rest_works(self):
         missing = [(resource, verb) for _, resource, verb in self.verbs()
                    if verb not in ("list", "watch") and (resource, verb) not in RARE | UNUSED
@@ -125,11 +137,16 @@ class AccessFaults(WorldTest):
 
         def live_without(pair):
             named[pair] = self.without(operator, namespaces[pair], pair)
-        at_once(live_without, missing, len(missing))
+        try:
+            at_once(live_without, missing, len(missing))
+        except AssertionError as error:
+            error.add_note(operator.text()[-4000:])
+            raise
         self.assertTrue(operator.is_alive())
         operator.end()
         self.assertEqual([pair for pair in missing if named[pair] is None], [])
 
+    @together
     def test_f33_lost_sight_of_a_kind_is_named_and_comes_back(self):
         """list and watch are taken from a running operator, for one kind in each namespace."""
         kinds = ["modelservings", "pods", "services", "serviceaccounts", "configmaps",
@@ -178,6 +195,7 @@ class AccessFaults(WorldTest):
                          if not (rule["resources"] == [kind] and rule["verbs"] == ["watch"])]
         self.world.api.call("PUT", f"{RBAC}/namespaces/{namespace}/roles/operator", role)
 
+    @together
     def test_f33_an_operator_starts_although_it_sees_nothing_of_one_namespace(self):
         blind, sound = self.world.namespace("start-blind"), self.world.namespace("start-sound")
         self.give(blind, "starter")
@@ -213,6 +231,7 @@ class AccessFaults(WorldTest):
             "POST", "/apis/authentication.k8s.io/v1/tokenreviews", review)["status"].get(
                 "authenticated"))
 
+    @together
     def test_f34_a_token_is_rotated(self):
         """As a kubelet does it: the new one is in the file before the old one ends. Then without."""
         namespace, proxy = self.world.namespace("token"), self.world.proxy()
@@ -267,6 +286,7 @@ class AccessFaults(WorldTest):
                                                     "key": str(folder / "server.key")})
         proxy.control.cut()
 
+    @together
     def test_f34_the_authority_is_replaced(self):
         """Bundle first, then the server's certificate, and once in the wrong order."""
         namespace, proxy = self.world.namespace("authority"), self.world.proxy()

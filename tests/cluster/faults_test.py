@@ -14,7 +14,8 @@ import unittest
 from access_faults import AccessFaults, damage, mended
 from api_access import await_true
 from bad_world import BadWorld
-from faulty_world import FaultyWorld, WorldTest, need_kubernetes
+from faulty_world import (FaultyWorld, TestsTogether, WorldTest, need_kubernetes, shared_world,
+                          together)
 from leader_faults import LeaderFaults
 from serving_state import Serving, at_once, difference, path_of
 
@@ -68,20 +69,21 @@ class Lifecycles:
         return self
 
 
-class FaultsOfCalls(WorldTest):
-    """The operator dies between two calls; answers are lost; nobody answers at all."""
+class FaultsOfCalls(TestsTogether):
+    """The operator dies between two calls; answers are lost."""
 
     maxDiff = None
 
     @classmethod
     def setUpClass(cls):
+        world = shared_world()
+        cls.proxy = world.proxy()
+        cls.calm = Lifecycles(world).make()
+        cls.direct, _ = world.kubeconfig(world.server(), "calls")
+        cls.broken, _ = world.kubeconfig(cls.proxy.server, "calls")
         super().setUpClass()
-        cls.proxy = cls.world.proxy()
-        cls.calm = Lifecycles(cls.world).make()
-        cls.direct, _ = cls.world.kubeconfig(cls.world.server(), "calls")
-        cls.broken, _ = cls.world.kubeconfig(cls.proxy.server, "calls")
 
-    def await_state(self, one, name, seconds=40):
+    def await_state(self, one, name, seconds=90):
         expected = self.calm.states[name]
         await_true(seconds, lambda: f"{one.namespace}: the calm state after {name}: "
                    f"{difference(one.end_state(), expected)}",
@@ -111,6 +113,7 @@ class FaultsOfCalls(WorldTest):
         operator.end()
         return crashed
 
+    @together
     def test_f19_a_crash_between_any_two_writes_changes_nothing(self):
         self.assertGreater(self.calm.write_count, 20)
         self.assertLess(self.calm.write_count, 50)
@@ -150,12 +153,15 @@ class FaultsOfCalls(WorldTest):
                   if f["path"].startswith(f"/namespaces/{prefix}-")}
         self.assertEqual([name for name, count in struck.items() if count == 0], [])
 
+    @together
     def test_f20_a_write_whose_answer_is_lost_is_not_made_twice(self):
         self.lose_answers("drop_after", "lost")
 
+    @together
     def test_f21_a_write_that_is_answered_500_but_was_made_is_not_made_twice(self):
         self.lose_answers("status_after", "liar")
 
+    @together
     def test_f20_answers_to_pruning_are_lost(self):
         """Revisions that nothing uses go, the last ones stay, although each answer is lost."""
         namespace = self.world.namespace("prune")
@@ -174,10 +180,15 @@ class FaultsOfCalls(WorldTest):
         one.await_gone()
         operator.end()
 
+
+class Outage(WorldTest):
+    """Nobody answers for a while: alone, for the others need the API server."""
+
     def test_f13_the_api_server_is_away_for_a_while(self):
         namespace = self.world.namespace("away")
         one = Serving(self.world.api, namespace)
-        operator = self.world.operator(self.direct, "calls", *scoped(namespace))
+        kubeconfig, _ = self.world.kubeconfig(self.world.server(), "patient")
+        operator = self.world.operator(kubeconfig, "patient", *scoped(namespace))
         one.create(3)
         one.await_settled(3)
         before = {pod["metadata"]["name"]: pod["metadata"]["uid"]
@@ -202,7 +213,7 @@ class FaultsOfCalls(WorldTest):
         self.assertEqual(after, {name: before[name] for name in ("m-0", "m-1")})
         self.assertEqual(one.live()["metadata"]["labels"]["team"], "green")
         self.assertLess(cpu, SECONDS_AWAY * 0.05)
-        self.assertLess(len(self.world.writes("calls", wall)), 12)
+        self.assertLess(len(self.world.writes("patient", wall)), 12)
 
 
 class Skew(WorldTest):

@@ -2,7 +2,9 @@
 
 import atexit
 import calendar
+import concurrent.futures
 import functools
+import itertools
 import json
 import os
 import pathlib
@@ -143,6 +145,46 @@ class WorldTest(unittest.TestCase):
         self.addCleanup(lambda: print(f"{time.monotonic() - began:.1f} s", end=" ", flush=True))
 
 
+def together(test):
+    """A test that begins when its class does, beside the others so marked: it mostly waits."""
+    @functools.wraps(test)
+    def joined(self):
+        began = self.running.get(test.__name__)
+        if began is None:
+            test(self)
+        else:
+            began.result(300)
+    joined.alone = test
+    return joined
+
+
+class TestsTogether(WorldTest):
+    """Runs its tests marked @together at one time, unless single ones were asked for."""
+
+    running = {}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.running = {}
+        if any("." in argument for argument in sys.argv[1:]):
+            return
+        tests = {name: getattr(cls, name).alone for name in dir(cls)
+                 if hasattr(getattr(cls, name), "alone")}
+        pool = concurrent.futures.ThreadPoolExecutor(len(tests))
+        cls.addClassCleanup(pool.shutdown)
+        cls.running = {name: pool.submit(cls(name).run_alone, test)
+                       for name, test in tests.items()}
+
+    def run_alone(self, test):
+        began = time.monotonic()
+        try:
+            test(self)
+        finally:
+            self.doCleanups()
+            print(f"\n{test.__name__}: {time.monotonic() - began:.1f} s", flush=True)
+
+
 class FaultyWorld:
     """Everything that one test module needs; end() leaves nothing behind."""
 
@@ -153,7 +195,8 @@ class FaultyWorld:
         self.path = pathlib.Path(self.folder.name)
         self.run = self.path / "run"
         self.audit = self.path / "audit.log"
-        self.processes, self.proxies, self.count = [], [], 0
+        self.processes, self.proxies = [], []
+        self.numbers = itertools.count(1)  # next() of it is safe in several threads
         policy = self.path / "audit.yaml"
         policy.write_text(AUDIT_POLICY)
         flags = [f"--audit-policy-file={policy}", f"--audit-log-path={self.audit}",
@@ -249,8 +292,8 @@ class FaultyWorld:
         return name
 
     def proxy(self):
-        self.count += 1
-        made = Proxy(self.run, self.path / f"proxy-{self.count}.kubeconfig")
+        number = next(self.numbers)
+        made = Proxy(self.run, self.path / f"proxy-{number}.kubeconfig")
         self.proxies.append(made)
         return made
 
@@ -277,11 +320,11 @@ class FaultyWorld:
 
     def kubeconfig(self, server, account, ca_file=None):
         """A kubeconfig that names files for the token and the authority; the token's file too."""
-        self.count += 1
-        token_file = self.path / f"token-{self.count}"
+        number = next(self.numbers)
+        token_file = self.path / f"token-{number}"
         self.account(account)
         token_file.write_text(self.token(account))
-        path = self.path / f"operator-{self.count}.kubeconfig"
+        path = self.path / f"operator-{number}.kubeconfig"
         path.write_text(json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "k",
             "contexts": [{"name": "k", "context": {"cluster": "k", "user": "k",
@@ -294,8 +337,8 @@ class FaultyWorld:
 
     def operator(self, kubeconfig, account, *flags):
         """Starts an operator; without flags it serves all namespaces and needs no lease."""
-        self.count += 1
-        log = self.path / f"{account}-{self.count}.log"
+        number = next(self.numbers)
+        log = self.path / f"{account}-{number}.log"
         with open(log, "wb") as output:
             process = subprocess.Popen(
                 [self.program, "--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0",

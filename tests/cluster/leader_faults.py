@@ -1,14 +1,14 @@
 """Operators that hand the lease on: cut off, frozen, ended, killed. Never do two of them write."""
 
-import concurrent.futures
 import os
+import re
 import signal
 import threading
 import time
 import unittest
 
 from api_access import await_true
-from faulty_world import WorldTest, lease_path, time_of
+from faulty_world import TestsTogether, lease_path, shared_world, time_of, together
 from serving_state import Serving
 
 NO_LEASE = "leases"
@@ -194,49 +194,45 @@ class Handover(unittest.TestCase):
         self.assertEqual(self.second.writes(), [])
 
 
-CASES = {case.__name__: case for case in (
-    Handover.f35_a_leader_that_is_cut_off_stops_before_another_begins,
-    Handover.f35_a_leader_without_its_lease_stops_writing_although_it_could,
-    Handover.f36_a_leader_that_was_frozen_writes_nothing_and_ends,
-    Handover.f39_a_leader_that_is_asked_to_end_gives_the_lease_back,
-    Handover.f39_a_leader_that_is_killed_is_followed_within_twenty_seconds,
-    Handover.f20_lost_answers_of_the_lease_cost_nobody_the_lead)}
-
-
 def name_of(case):
     """A name for its namespace and its lease."""
     return "-".join(case.split("_")[:6])
 
 
-class LeaderFaults(WorldTest):
-    """All handovers at one time, for each is mostly waiting; every test reads one."""
+CASES = [name for name in dir(Handover) if re.match(r"f\d\d_", name)]
+
+
+class LeaderFaults(TestsTogether):
+    """One handover each."""
 
     @classmethod
     def setUpClass(cls):
+        shared_world().lease_names(*[name_of(case) for case in CASES])
         super().setUpClass()
-        cls.world.lease_names(*[name_of(case) for case in CASES])
-        pool = concurrent.futures.ThreadPoolExecutor(len(CASES))
-        cls.addClassCleanup(pool.shutdown)
-        cls.running = {name: pool.submit(Handover(cls.world, name_of(name)).runTest, case)
-                       for name, case in CASES.items()}
 
-    def outcome(self):
-        self.running[self._testMethodName.removeprefix("test_")].result(120)
+    def hand_over(self, scenario):
+        Handover(self.world, name_of(scenario.__name__)).runTest(scenario)
 
+    @together
     def test_f35_a_leader_that_is_cut_off_stops_before_another_begins(self):
-        self.outcome()
+        self.hand_over(Handover.f35_a_leader_that_is_cut_off_stops_before_another_begins)
 
+    @together
     def test_f35_a_leader_without_its_lease_stops_writing_although_it_could(self):
-        self.outcome()
+        self.hand_over(Handover.f35_a_leader_without_its_lease_stops_writing_although_it_could)
 
+    @together
     def test_f36_a_leader_that_was_frozen_writes_nothing_and_ends(self):
-        self.outcome()
+        self.hand_over(Handover.f36_a_leader_that_was_frozen_writes_nothing_and_ends)
 
+    @together
     def test_f39_a_leader_that_is_asked_to_end_gives_the_lease_back(self):
-        self.outcome()
+        self.hand_over(Handover.f39_a_leader_that_is_asked_to_end_gives_the_lease_back)
 
+    @together
     def test_f39_a_leader_that_is_killed_is_followed_within_twenty_seconds(self):
-        self.outcome()
+        self.hand_over(Handover.f39_a_leader_that_is_killed_is_followed_within_twenty_seconds)
 
+    @together
     def test_f20_lost_answers_of_the_lease_cost_nobody_the_lead(self):
-        self.outcome()
+        self.hand_over(Handover.f20_lost_answers_of_the_lease_cost_nobody_the_lead)

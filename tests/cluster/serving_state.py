@@ -63,7 +63,8 @@ class Serving:
         status = (live or {}).get("status", {})
         if status.get("observedGeneration") != (live or {}).get("metadata", {}).get("generation"):
             return False
-        pods = self.api.items(path_of("pods", self.namespace))
+        pods = [pod for pod in self.api.items(path_of("pods", self.namespace))
+                if pod["metadata"]["name"].startswith("m-")]
         return (len(pods) == replicas == status.get("readyReplicas", 0) == status.get("replicas")
                 and self.condition("Progressing").get("reason") == "Complete"
                 and not any("karpenter.sh/do-not-disrupt" in p["metadata"].get("annotations", {})
