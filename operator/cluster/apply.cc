@@ -135,6 +135,7 @@ net::Task<void> apply(Pass& pass, const serving::ClusterObservation& seen,
   co_await write_children(pass, seen.observed.target);
   co_await adopt_pods(pass, seen);
   co_await do_pod_deeds(pass, seen, plan.plan.actions);
+  co_await confirm_pods(pass, seen);
   co_await release_pods(pass, seen);
   co_await prune_revisions(pass, seen);
 }

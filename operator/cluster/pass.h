@@ -55,6 +55,11 @@ struct Outcome {
   std::vector<serving::Trouble> troubles = {};  ///< what a person may have to mend
   std::optional<Duration> again = {};           ///< the earliest wish for another look
   std::optional<Error> error = {};              ///< the first failure that the queue shall retry
+  /// Pods were made: what was observed is history, and their events bring the next pass at once.
+  bool made_pods = false;
+
+  /// Whether what was observed still holds well enough to be told.
+  bool is_worth_telling() const { return !made_pods || error || !troubles.empty(); }
 
   void look_again(Duration after) { again = again ? std::min(*again, after) : after; }
   void merge(Outcome other);

@@ -57,6 +57,7 @@ net::Task<void> create_pod(Pass& pass, const serving::ClusterObservation& seen, 
   const Result<Json> made = co_await pass.tools.client.create(pass.key, kube::kPods,
                                                               pass.key.name_space, dump_json(body));
   if (made.ok()) {
+    pass.outcome.made_pods = true;
     log_info("pod created",
              {{"pod", pass.key.name_space + "/" + action.pod}, {"why", action.reason}});
     co_return;
@@ -198,6 +199,21 @@ net::Task<void> adopt_pods(Pass& pass, const serving::ClusterObservation& seen) 
     const bool ownerless = pod->owner_uid.empty() && pod->serving == name;
     if (!ordinal || (pod->owner_uid != pass.uid() && !ownerless)) continue;
     co_await judge_holder(pass, identity_of_pod(pass, foreign.name, *ordinal));
+  }
+}
+
+net::Task<void> confirm_pods(Pass& pass, const serving::ClusterObservation& seen) {
+  for (const std::string& name : seen.to_confirm) {
+    const serving::PodObject* pod = find_pod(pass, name);
+    if (pod == nullptr) continue;
+    kube::PatchOptions options;
+    options.kind = kube::PatchKind::kJson;
+    const Result<Json> done =
+        co_await pass.tools.client.patch(pass.key, kube::kPods, {pass.key.name_space, name},
+                                         dump_json(serving::render_pod_confirm(*pod)), options);
+    if (!done.ok() && kube::fault_of(done.error()) != kube::ApiFault::kNotFound) {
+      pass.outcome.note(done.error(), "patch pod " + name);
+    }
   }
 }
 

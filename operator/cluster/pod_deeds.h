@@ -23,6 +23,9 @@ net::Task<void> do_pod_deeds(Pass& pass, const serving::ClusterObservation& seen
 /// Gives pods that lost our labels or owner reference theirs back.
 net::Task<void> adopt_pods(Pass& pass, const serving::ClusterObservation& seen);
 
+/// Notes on a pod that its engine was seen to run what it was told, for this operator's successors.
+net::Task<void> confirm_pods(Pass& pass, const serving::ClusterObservation& seen);
+
 /// Lets node autoscalers move pods that have become ready.
 net::Task<void> release_pods(Pass& pass, const serving::ClusterObservation& seen);
 

@@ -56,7 +56,7 @@ net::Task<Result<runtime::Requeue>> Reconciler::run_pass(Pass& pass) {
   } else {
     co_await apply(pass, seen, plan);
   }
-  if (!is_over) co_await report(pass, seen, plan);
+  if (!is_over && pass.outcome.is_worth_telling()) co_await report(pass, seen, plan);
   if (pass.outcome.error) co_return *pass.outcome.error;
   if (is_over) co_return runtime::Requeue{};
   co_return runtime::Requeue{pass.outcome.again.value_or(resync_of(pass.key))};
