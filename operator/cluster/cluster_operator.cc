@@ -45,6 +45,7 @@ struct ClusterOperator::Body {
   Body(boost::asio::any_io_executor executor, const Clock& clock, kube::Transport& transport,
        PodDoor& door, MetricRegistry& metrics, OperatorSettings given, std::uint64_t seed)
       : clock(clock),
+        transport(transport),
         settings(std::move(given)),
         limiter(clock, settings.calls_per_second, settings.calls_burst),
         client(transport, limiter, metrics),
@@ -58,7 +59,7 @@ struct ClusterOperator::Body {
         controller(
             executor, clock, metrics, controller_options(),
             [this](kube::ObjectKey key) { return reconciler.reconcile(std::move(key)); },
-            [this] { return is_leading() && stores.is_ready(); }),
+            [this] { return is_leading() && stores.any_ready(); }),
         wake(executor),
         workers(executor, "workers"),
         leases(executor, "lease"),
@@ -108,6 +109,8 @@ struct ClusterOperator::Body {
     if (!leading && led && !stopping) {
       lost = true;
       stop();
+      // Nothing is left to say to an API server that may not answer, and the Lease is not ours.
+      transport.close();
     }
     led = led || leading;
     controller.gate_changed();
@@ -118,9 +121,16 @@ struct ClusterOperator::Body {
     wake.notify();
   }
 
-  /// Nobody tells when the last store is whole, or when a kind turned out to be refused.
+  /// Nobody tells when a namespace's stores are whole, or when a kind turned out to be refused.
   net::Task<void> open_when_synced() {
-    while (!stopping && !stores.is_ready()) co_await wake.wait(kLookForSync);
+    bool any = false;
+    while (!stopping && !stores.is_ready()) {
+      if (!any && stores.any_ready()) {
+        any = true;
+        controller.gate_changed();
+      }
+      co_await wake.wait(kLookForSync);
+    }
     if (stopping) co_return;
     log_info("the cluster is in view", {{"pods", stores.pod_count()}});
     controller.gate_changed();
@@ -145,6 +155,7 @@ struct ClusterOperator::Body {
   }
 
   const Clock& clock;
+  kube::Transport& transport;
   OperatorSettings settings;
   kube::RateLimiter limiter;
   kube::ApiClient client;

@@ -46,6 +46,7 @@ struct ObjectMemory {
   std::map<std::string, Repair> repairs = {};
   /// Generation, and the children's versions, when all of them were last found as they should be.
   std::string children_checked = {};
+  std::string status_refusal = {};               ///< why the status can't be written; empty: it can
   serving::FactsByPod facts = {};                ///< what nodeds said of their engines, by pod uid
   std::map<std::string, TimePoint> pushed = {};  ///< by pod uid: when it was last sent its config
 };

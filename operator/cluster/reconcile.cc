@@ -15,6 +15,8 @@ namespace {
 
 /// The event that opens a gate brings its key, too; this is for events that never come.
 constexpr Duration kGateAgain = std::chrono::seconds(2);
+/// While the namespace's stores are not whole, absence in them means nothing.
+constexpr Duration kUnreadAgain = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -37,6 +39,7 @@ Duration Reconciler::resync_of(const kube::ObjectKey& key) const {
 net::Task<Result<runtime::Requeue>> Reconciler::reconcile(kube::ObjectKey key) {
   Scope* scope = tools_.stores.scope_of(key.name_space);
   if (scope == nullptr) co_return runtime::Requeue{};
+  if (!scope->is_ready()) co_return runtime::Requeue{kUnreadAgain};
   const auto object = scope->servings.find(key);
   if (object == nullptr) {
     memory_.erase(key);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/log.h"
 #include "operator/kube/api_fault.h"
 #include "operator/serving/children.h"
 #include "operator/serving/status_of.h"
@@ -53,6 +54,16 @@ net::Task<Status> write_status(Pass& pass, std::string body) {
   }
 }
 
+/// No condition can say what keeps conditions from being written: log and Event do, once.
+void tell_refusal(Pass& pass, const Error& error) {
+  const kube::ApiFault fault = kube::fault_of(error);
+  if (fault != kube::ApiFault::kForbidden && fault != kube::ApiFault::kInvalid) return;
+  if (std::exchange(pass.memory.status_refusal, error.message) == error.message) return;
+  log_warn("status refused", {{"object", pass.key.to_string()}, {"error", error.message}});
+  pass.tools.events.record({kube::kModelServings, pass.key, pass.uid()}, kube::EventKind::kWarning,
+                           "StatusNotWritten", error.message);
+}
+
 }  // namespace
 
 std::vector<Transition> transitions_between(const std::string& before, const Json& after) {
@@ -100,10 +111,12 @@ net::Task<void> report(Pass& pass, const serving::ClusterObservation& seen,
   if (!written.ok()) {
     if (kube::fault_of(written.error()) != kube::ApiFault::kNotFound &&
         written.error().code != Code::kNotFound) {
+      tell_refusal(pass, written.error());
       pass.outcome.note(written.error(), "write the status of " + pass.key.to_string());
     }
     co_return;
   }
+  pass.memory.status_refusal.clear();
   for (Transition& event : transitions_between(pass.object->status, status)) {
     pass.tools.events.record(
         {kube::kModelServings, pass.key, pass.uid()},

@@ -124,6 +124,11 @@ bool Scope::is_ready() const {
   });
 }
 
+bool Scope::is_blind() const {
+  const bool sees_no_servings = !servings.is_synced() && trouble_of(kube::kModelServings.plural);
+  return sees_no_servings || (!pods.is_synced() && trouble_of(kube::kPods.plural));
+}
+
 std::vector<const kube::Resource*> Scope::stale_kinds() const {
   std::vector<const kube::Resource*> out;
   const auto look = [&](const auto& store, const kube::Resource& resource) {
@@ -197,6 +202,11 @@ Scope* WorldStores::scope_of(const std::string& name_space) {
 
 bool WorldStores::is_ready() const {
   return std::all_of(scopes_.begin(), scopes_.end(),
+                     [](const auto& scope) { return scope->is_ready() || scope->is_blind(); });
+}
+
+bool WorldStores::any_ready() const {
+  return std::any_of(scopes_.begin(), scopes_.end(),
                      [](const auto& scope) { return scope->is_ready(); });
 }
 

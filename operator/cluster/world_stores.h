@@ -43,6 +43,8 @@ struct Scope {
   /// Whether stores may be acted on: servings and pods are whole, and every other kind is whole or
   /// refused to us (that kind is then left alone).
   bool is_ready() const;
+  /// ModelServings or pods can't be read at all, so that nothing is done in this namespace.
+  bool is_blind() const;
   /// Kinds that were seen and can't be seen any more.
   std::vector<const kube::Resource*> stale_kinds() const;
   /// Why a kind can't be watched, if it can't.
@@ -65,7 +67,10 @@ class WorldStores {
   /// The scope that an object of that namespace is in; nullptr when it is not served.
   Scope* scope_of(const std::string& name_space);
   const std::vector<std::unique_ptr<Scope>>& scopes() const { return scopes_; }
+  /// Every namespace is ready, or can't be seen and has a trouble that says why.
   bool is_ready() const;
+  /// Some namespace may be worked on.
+  bool any_ready() const;
   /// Pods of all objects, for the deletion breaker.
   std::size_t pod_count() const;
   static bool is_watched(std::string_view plural);

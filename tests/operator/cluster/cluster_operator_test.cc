@@ -120,6 +120,28 @@ TEST_F(ClusterOperatorTest, OnlyItsNamespacesAreServed) {
   EXPECT_NE(server_.find(kube::kPods, {"b", "m-0"}), nullptr);
 }
 
+TEST_F(ClusterOperatorTest, ANamespaceThatCannotBeReadStopsNoOther) {
+  make(kNamespaces, {{"metadata", {{"name", "b"}}}});
+  settings_.namespaces = {"a", "b"};
+  bool is_blind = true;
+  server_.set_access_rule([&](const fake::Access& access) {
+    return !(is_blind && access.name_space == "b" && access.plural == "pods" &&
+             access.user.starts_with("kantha-operator"));
+  });
+  OneOperator& one = start();
+  Json other = serving("m");
+  other["metadata"]["namespace"] = "b";
+  apply(other);
+  apply(serving("m"));
+  work_seconds(10);
+  EXPECT_TRUE(one.real.is_ready());
+  EXPECT_EQ(condition_status("m", "Available"), "True");
+  EXPECT_EQ(server_.find(kube::kPods, {"b", "m-0"}), nullptr);
+  is_blind = false;
+  run_seconds(60);
+  EXPECT_NE(server_.find(kube::kPods, {"b", "m-0"}), nullptr) << "nothing was told to it again";
+}
+
 TEST_F(ClusterOperatorTest, AStandbyTakesOverWithinThreeSecondsOfATermination) {
   settings_.leader_elect = true;
   settings_.identity = "one";
@@ -145,9 +167,10 @@ TEST_F(ClusterOperatorTest, WhoLosesTheLeaseEnds) {
   run_seconds(5);
   ASSERT_TRUE(one.real.is_leading());
   one.transport.set_cut_off(true);
-  run_seconds(60);
+  run_seconds(15);
   EXPECT_FALSE(one.real.is_leading());
   EXPECT_TRUE(one.real.lost_lease());
+  EXPECT_TRUE(one.ended) << "an API server that does not answer holds nobody who has lost";
   one.transport.set_cut_off(false);
 }
 

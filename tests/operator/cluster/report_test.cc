@@ -88,6 +88,24 @@ TEST_F(ReportTest, AStatusWriteThatFailsIsTriedAgainAndTheUsersSpecIsLeftAlone) 
   EXPECT_EQ(find(kube::kModelServings, "m")->at("metadata").at("generation"), 1);
 }
 
+TEST_F(ReportTest, AStatusThatMayNotBeWrittenIsToldByOneEvent) {
+  server_.set_access_rule([](const fake::Access& access) {
+    return !(access.plural == "modelservings" && access.subresource == "status" &&
+             access.user.starts_with("kantha-operator"));
+  });
+  start();
+  apply(serving("m"));
+  work_seconds(120);
+  int told = 0;
+  for (const auto& event : server_.all(kube::kEvents, "a")) {
+    if (event->at("reason") != "StatusNotWritten") continue;
+    ++told;
+    EXPECT_EQ(event->value("count", 0), 1);
+    EXPECT_NE(event->at("message").get<std::string>().find("status"), std::string::npos) << *event;
+  }
+  EXPECT_EQ(told, 1);
+}
+
 TEST_F(ReportTest, EventsTellTheTransitions) {
   start();
   apply(serving("m"));
