@@ -95,7 +95,11 @@ net::Task<bool> ensure_finalizer(Pass& pass) {
   options.force = true;
   const Result<Json> done = co_await pass.tools.client.patch(pass.key, kube::kModelServings,
                                                              pass.key, dump_json(body), options);
-  if (done.ok()) co_return true;
+  if (done.ok()) {
+    const Result<kube::ObjectMeta> meta = kube::object_meta_from_json(*done);
+    if (meta.ok()) pass.version = meta->resource_version;
+    co_return true;
+  }
   if (kube::fault_of(done.error()) == kube::ApiFault::kNotFound) {
     pass.outcome.look_again(kSoon);
   } else {

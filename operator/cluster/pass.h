@@ -77,6 +77,8 @@ struct Pass {
   std::shared_ptr<const serving::ClusterServing> object;
   ObjectMemory& memory;
   Outcome outcome = {};
+  /// resourceVersion of the object as this pass knows it: as planned for, or as it wrote it last.
+  std::string version = object->meta.resource_version;
   /// resourceVersions of the pods that the plan was made from, by name. What takes capacity away
   /// acts on just these: a pod that has changed since may be the one that another counts on.
   std::map<std::string, std::string> planned = {};

@@ -35,22 +35,26 @@ Told condition_of(const Json& status, std::string_view type) {
   return {};
 }
 
-net::Task<Status> write_status(Pass& pass, std::string body) {
+/// The uid guards nothing here: the API server resets the metadata of a status write before it
+/// compares any of it but resourceVersion. With that the status of an object that is gone cannot
+/// land on the next one of its name.
+net::Task<Status> write_status(Pass& pass, Json document) {
   kube::PatchOptions options;
   options.field_manager = serving::kStatusFieldManager;
   options.force = true;
   options.subresource = "status";
   for (int attempt = 1;; ++attempt) {
-    const Result<Json> done =
-        co_await pass.tools.client.patch(pass.key, kube::kModelServings, pass.key, body, options);
+    document["metadata"]["resourceVersion"] = pass.version;
+    const Result<Json> done = co_await pass.tools.client.patch(
+        pass.key, kube::kModelServings, pass.key, dump_json(document), options);
     if (done.ok()) co_return ok_status();
     const bool again = kube::fault_of(done.error()) == kube::ApiFault::kConflict;
     if (!again || attempt == kTriesMax) co_return done.error();
-    // A conflict for ever means that the object is another one now.
     const Result<Json> live = co_await pass.tools.client.get(kube::kModelServings, pass.key);
     if (!live.ok()) co_return live.error();
     const Result<kube::ObjectMeta> meta = kube::object_meta_from_json(*live);
     if (!meta.ok() || meta->uid != pass.uid()) co_return not_found("the object is gone");
+    pass.version = meta->resource_version;
   }
 }
 
@@ -107,7 +111,7 @@ net::Task<void> report(Pass& pass, const serving::ClusterObservation& seen,
                                          pass.tools.clock.wall_now());
   if (!serving::status_changed(*pass.object, status)) co_return;
   const Json document = serving::status_document(*pass.object, status);
-  const Status written = co_await write_status(pass, dump_json(document));
+  const Status written = co_await write_status(pass, document);
   if (!written.ok()) {
     if (kube::fault_of(written.error()) != kube::ApiFault::kNotFound &&
         written.error().code != Code::kNotFound) {
