@@ -230,7 +230,8 @@ class Life {
           {"replicas", final_[name]["replicas"]}};
       world_.patch_serving(name, {{"spec", back}});
     }
-    is_settled_ = world_.settle(90s, 4h);
+    // Longer than the longest back-off of a key that has failed often.
+    is_settled_ = world_.settle(20min, 6h);
   }
 
   void check() {
