@@ -3,7 +3,7 @@
 import json
 import time
 
-from api_access import MERGE, Refused, await_true
+from api_access import MERGE, SERVINGS, Refused, await_true
 from faulty_world import CRD, TestsTogether, together
 from serving_state import Serving, path_of, serving
 
@@ -163,6 +163,7 @@ class BadWorld(TestsTogether):
         one = self.start("odd")
         self.addCleanup(self.tighten)
         self.addCleanup(self.remove_all)
+        self.addCleanup(self.operator.end)
         self.loosen()
         for name in NAMES:
             self.create_odd(name)
@@ -193,9 +194,12 @@ class BadWorld(TestsTogether):
         self.assertEqual([p for p in pods if not p.startswith(("m-", "megabyte-"))], [])
 
     def remove_all(self):
-        """What a test that failed has left, so that the definition can go in another."""
-        for item in self.api.items(path_of("modelservings", self.namespace)):
-            path = path_of("modelservings", self.namespace, item["metadata"]["name"])
+        """What tests that failed have left, so that the definition can go."""
+        for item in self.api.items(f"{SERVINGS}/modelservings"):
+            meta = item["metadata"]
+            if meta["namespace"] == self.namespace and self.operator.is_alive():
+                continue
+            path = path_of("modelservings", meta["namespace"], meta["name"])
             self.api.ask("PATCH", path, {"metadata": {"finalizers": None}}, MERGE)
             self.api.ask("DELETE", path)
 
@@ -213,6 +217,7 @@ class BadWorld(TestsTogether):
         one = self.start("undefined")
         one.create(2)
         one.await_settled(2)
+        self.remove_all()
         self.addCleanup(self.world.define)
         self.api.delete(DEFINITION)
         await_true(40, "the definition has gone", lambda: self.api.find(DEFINITION) is None)
