@@ -59,7 +59,7 @@ struct ClusterOperator::Body {
         controller(
             executor, clock, metrics, controller_options(),
             [this](kube::ObjectKey key) { return reconciler.reconcile(std::move(key)); },
-            [this] { return is_leading() && stores.any_ready(); }),
+            [this] { return is_leading() && stores.ready_count() > 0; }),
         wake(executor),
         workers(executor, "workers"),
         leases(executor, "lease"),
@@ -123,17 +123,16 @@ struct ClusterOperator::Body {
 
   /// Nobody tells when a namespace's stores are whole, or when a kind turned out to be refused.
   net::Task<void> open_when_synced() {
-    bool any = false;
-    while (!stopping && !stores.is_ready()) {
-      if (!any && stores.any_ready()) {
-        any = true;
+    std::size_t ready = 0;
+    while (!stopping && ready < stores.scopes().size()) {
+      const std::size_t now_ready = stores.ready_count();
+      if (now_ready > ready) {
+        ready = now_ready;
+        log_info("the cluster is in view", {{"namespaces", ready}, {"pods", stores.pod_count()}});
         controller.gate_changed();
       }
-      co_await wake.wait(kLookForSync);
+      if (ready < stores.scopes().size()) co_await wake.wait(kLookForSync);
     }
-    if (stopping) co_return;
-    log_info("the cluster is in view", {{"pods", stores.pod_count()}});
-    controller.gate_changed();
   }
 
   net::Task<void> run() {

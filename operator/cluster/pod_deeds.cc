@@ -163,6 +163,36 @@ net::Task<void> restart_engine(Pass& pass, const serving::ClusterObservation& se
   pass.outcome.look_again(kSoon);
 }
 
+/// Whether every pod still is as the plan saw it. What may be taken away depends on the others: one
+/// that went down unseen counts against the budget, too.
+net::Task<bool> pods_are_current(Pass& pass) {
+  kube::ListOptions options;
+  options.label_selector =
+      std::string(serving::kLabelName) + "=" + pass.object->serving.metadata.name;
+  std::size_t found = 0;
+  do {
+    const Result<kube::ObjectPage> page =
+        co_await pass.tools.client.list(kube::kPods, pass.key.name_space, options);
+    if (!page.ok()) {
+      pass.outcome.note(page.error(), "list pods");
+      co_return false;
+    }
+    for (const Json& pod : page->items) {
+      const Result<kube::ObjectMeta> meta = kube::object_meta_from_json(pod);
+      if (!meta.ok() || !pass.planned.contains(meta->key.name)) continue;
+      ++found;
+      if (is_as_planned(pass, meta->key.name, *meta)) continue;
+      pass.outcome.look_again(kSoon);
+      co_return false;
+    }
+    options.continue_token = page->continue_token;
+  } while (!options.continue_token.empty());
+  // One that is missing here may have lost its label; that the next pass sees.
+  const bool all = found == pass.planned.size();
+  if (!all) pass.outcome.look_again(kSoon);
+  co_return all;
+}
+
 bool takes_capacity(const Action& action) { return action.kind != ActionKind::kCreatePod; }
 
 }  // namespace
@@ -173,7 +203,9 @@ net::Task<void> do_pod_deeds(Pass& pass, const serving::ClusterObservation& seen
                                      [](const Action& a) { return !takes_capacity(a); });
   const bool may_create = creates > 0 && co_await ensure_admin_secret(pass);
   const bool takes = creates < static_cast<std::ptrdiff_t>(actions.size());
-  const bool may_take = takes && co_await plan_is_current(pass);
+  bool may_take = takes && co_await plan_is_current(pass);
+  // A deleted object has no budget left to keep.
+  if (may_take && !pass.object->is_deleting()) may_take = co_await pods_are_current(pass);
   for (const Action& action : actions) {
     switch (action.kind) {
       case ActionKind::kCreatePod:

@@ -205,9 +205,9 @@ bool WorldStores::is_ready() const {
                      [](const auto& scope) { return scope->is_ready() || scope->is_blind(); });
 }
 
-bool WorldStores::any_ready() const {
-  return std::any_of(scopes_.begin(), scopes_.end(),
-                     [](const auto& scope) { return scope->is_ready(); });
+std::size_t WorldStores::ready_count() const {
+  return static_cast<std::size_t>(std::count_if(
+      scopes_.begin(), scopes_.end(), [](const auto& scope) { return scope->is_ready(); }));
 }
 
 std::size_t WorldStores::pod_count() const {

@@ -69,8 +69,8 @@ class WorldStores {
   const std::vector<std::unique_ptr<Scope>>& scopes() const { return scopes_; }
   /// Every namespace is ready, or can't be seen and has a trouble that says why.
   bool is_ready() const;
-  /// Some namespace may be worked on.
-  bool any_ready() const;
+  /// Namespaces that may be worked on.
+  std::size_t ready_count() const;
   /// Pods of all objects, for the deletion breaker.
   std::size_t pod_count() const;
   static bool is_watched(std::string_view plural);

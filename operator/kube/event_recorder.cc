@@ -53,6 +53,7 @@ struct EventRecorder::Body {
   EventLedger ledger;
   std::deque<std::uint64_t> queue = {};
   std::size_t dropped = 0;
+  std::string last_failure = {};  ///< as it was logged last
   bool is_stopped = false;
   TimePoint stop_deadline{};
 };
@@ -86,9 +87,13 @@ net::Task<void> EventRecorder::Body::write(std::shared_ptr<Body> self, std::uint
   self->ledger.end_write(id, put_status.ok());
   if (put_status) co_return;
   ++self->dropped;
-  log_debug("event was not written", {{"object", entry->subject.key.to_string()},
-                                      {"reason", entry->reason},
-                                      {"error", put_status.error().to_string()}});
+  // A right that is missing is said once, not for each event.
+  const bool is_news = self->last_failure != put_status.error().message;
+  self->last_failure = put_status.error().message;
+  const auto log = is_news ? log_warn : log_debug;
+  log("event was not written", {{"object", entry->subject.key.to_string()},
+                                {"reason", entry->reason},
+                                {"error", put_status.error().to_string()}});
 }
 
 net::Task<Status> EventRecorder::Body::put(std::shared_ptr<Body> self, EventEntry entry) {

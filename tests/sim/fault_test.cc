@@ -129,8 +129,9 @@ TEST_F(FaultTest, F17StatesThatAreNeverSeenDoNotMatter) {
       // Watches break and history is gone: the operator sees jumps, not steps.
       WorldOptions options;
       options.server.history.age = 1s;
-      options.quiet = 5min;
-      options.times.crash_backoff_max = 1h;  // watches back off for up to a minute
+      // Watches that break again and again back off for minutes before the operator sees on.
+      options.quiet = 20min;
+      options.times.crash_backoff_max = 1h;  // else a crash loop never is quiet
       const Telling jumpy = tell(story, options, [seed](OperatorRun& run) {
         run.transport().set_watch_faults([seed](std::uint64_t index, const fake::ApiRequest&) {
           return fake::WatchFault{.cut_after_bytes = 200 + random_bits(seed, index) % 100'000};
