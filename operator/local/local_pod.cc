@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/whole_file.h"
 #include "operator/local/pod_admin.h"
-#include "operator/local/world_dir.h"
 
 namespace kantha::local {
 namespace {
@@ -30,7 +30,7 @@ LocalPod::LocalPod(const PodSetting& setting, std::int64_t ordinal, std::string 
 Status LocalPod::write_config() {
   const std::string text =
       serving::engine_config_json(target_.serving, {target_.model_path, dir_ + "/engine.sock"});
-  TRY_OK(write_file_atomically(dir_ + "/engine.json", text));
+  TRY_OK(replace_whole_file(dir_ + "/engine.json", text));
   facts_.told_revision = target_.revision.whole;
   facts_.told_config_hash = serving::engine_config_hash(text);
   return ok_status();

@@ -131,25 +131,4 @@ void WorldDir::remove_pod_dir(std::int64_t ordinal) const {
   fs::remove_all(pod_dir(ordinal), error);
 }
 
-Status write_file_atomically(const std::string& path, const std::string& text) {
-  const std::string draft = path + ".new";
-  const int fd = open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return from_errno("cannot write " + draft);
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t count = write(fd, text.data() + done, text.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) {
-      Error error = from_errno("cannot write " + draft);
-      close(fd);
-      unlink(draft.c_str());  // what is there fills the disk and is of no use
-      return error;
-    }
-    done += static_cast<std::size_t>(count);
-  }
-  close(fd);
-  if (rename(draft.c_str(), path.c_str()) != 0) return from_errno("cannot write " + path);
-  return ok_status();
-}
-
 }  // namespace kantha::local

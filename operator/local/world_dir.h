@@ -36,7 +36,4 @@ class WorldDir {
   int lock_fd_ = -1;
 };
 
-/// Writes a file in one step: readers see the old or the new text, never half of it. Mode 0600.
-Status write_file_atomically(const std::string& path, const std::string& text);
-
 }  // namespace kantha::local

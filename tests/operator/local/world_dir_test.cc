@@ -9,6 +9,8 @@
 #include <optional>
 #include <sstream>
 
+#include "base/whole_file.h"
+
 namespace kantha::local {
 namespace {
 
@@ -75,8 +77,8 @@ TEST_F(WorldDirTest, APathTooLongForSocketsIsRefusedAtOnce) {
 TEST_F(WorldDirTest, PodFoldersComeEmptyAndFilesWhole) {
   const auto dir = WorldDir::claim(root_, "m");
   const std::string pod = dir->make_pod_dir(3).value();
-  ASSERT_TRUE(write_file_atomically(pod + "/engine.json", "{}\n").ok());
-  ASSERT_TRUE(write_file_atomically(pod + "/engine.json", "{\"a\":1}\n").ok());
+  ASSERT_TRUE(replace_whole_file(pod + "/engine.json", "{}\n").ok());
+  ASSERT_TRUE(replace_whole_file(pod + "/engine.json", "{\"a\":1}\n").ok());
   std::ostringstream text;
   text << std::ifstream(pod + "/engine.json").rdbuf();
   EXPECT_EQ(text.str(), "{\"a\":1}\n");
@@ -84,7 +86,7 @@ TEST_F(WorldDirTest, PodFoldersComeEmptyAndFilesWhole) {
   EXPECT_TRUE(fs::is_empty(dir->make_pod_dir(3).value()));
   dir->remove_pod_dir(3);
   EXPECT_FALSE(fs::exists(pod));
-  EXPECT_FALSE(write_file_atomically(root_ + "/absent/x", "y").ok());
+  EXPECT_FALSE(replace_whole_file(root_ + "/absent/x", "y").ok());
 }
 
 }  // namespace
