@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/json_text.h"
 #include "base/log.h"
 #include "operator/kube/api_fault.h"
 #include "operator/serving/children.h"
@@ -18,11 +19,6 @@ struct Told {
   std::string reason;
   std::string message;
 };
-
-std::string text_at(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 Told condition_of(const Json& status, std::string_view type) {
   const auto conditions = status.is_object() ? status.find("conditions") : status.end();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/json_text.h"
 #include "base/version.h"
 #include "operator/kube/api_query.h"
 
@@ -32,13 +33,6 @@ Result<Json> json_of(const net::HttpResponse& response, const JsonLimits& limits
   if (!json) return malformed("the answer is no JSON: " + json.error().message);
   if (!json->is_object()) return malformed("the answer is no JSON object");
   return json;
-}
-
-std::string text_at(const Json& object, const char* outer, const char* inner) {
-  const auto found = object.find(outer);
-  if (found == object.end() || !found->is_object()) return {};
-  const auto value = found->find(inner);
-  return value != found->end() && value->is_string() ? value->get<std::string>() : std::string();
 }
 
 Result<ObjectPage> page_of(Json json) {

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "base/json_text.h"
+
 namespace kantha::kube {
 namespace {
 
@@ -60,11 +62,6 @@ struct StatusFacts {
   bool is_future_version = false;
 };
 
-std::string text_of(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 std::int64_t number_of(const Json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
@@ -75,18 +72,18 @@ void read_causes(const Json& details, StatusFacts& facts) {
   if (causes == details.end() || !causes->is_array()) return;
   for (const Json& cause : *causes) {
     if (!cause.is_object()) continue;
-    const std::string reason = text_of(cause, "reason");
+    const std::string reason = text_at(cause, "reason");
     if (reason == "NamespaceTerminating") facts.is_terminating = true;
     if (reason == "ResourceVersionTooLarge") facts.is_future_version = true;
-    if (facts.field.empty()) facts.field = text_of(cause, "field");
+    if (facts.field.empty()) facts.field = text_at(cause, "field");
   }
 }
 
 StatusFacts facts_of(const Json& status) {
   StatusFacts facts;
   facts.code = static_cast<int>(std::clamp<std::int64_t>(number_of(status, "code"), 0, 999));
-  facts.reason = text_of(status, "reason");
-  facts.message = text_of(status, "message");
+  facts.reason = text_at(status, "reason");
+  facts.message = text_at(status, "message");
   if (facts.message.size() > kMessageBytesMax) facts.message.resize(kMessageBytesMax);
   if (const auto details = status.find("details");
       details != status.end() && details->is_object()) {
@@ -160,7 +157,7 @@ std::string excerpt(std::string_view body) {
 
 std::optional<StatusFacts> facts_of_body(const std::string& body) {
   const Result<Json> json = parse_json(body);
-  if (!json || !json->is_object() || text_of(*json, "kind") != "Status") return std::nullopt;
+  if (!json || !json->is_object() || text_at(*json, "kind") != "Status") return std::nullopt;
   return facts_of(*json);
 }
 

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/json_text.h"
+
 namespace kantha::runtime {
 namespace {
 
@@ -12,11 +14,6 @@ const Json* field(const Json& object, const char* name) {
   if (!object.is_object()) return nullptr;
   const auto found = object.find(name);
   return found == object.end() || found->is_null() ? nullptr : &*found;
-}
-
-std::string text(const Json& object, const char* name) {
-  const Json* value = field(object, name);
-  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
 }
 
 std::int64_t number(const Json& object, const char* name) {
@@ -31,12 +28,12 @@ LeaseRecord lease_record_from_json(const Json& lease) {
   const Json* spec = field(lease, "spec");
   if (spec == nullptr) return record;
   const Json* holder = field(*spec, "holderIdentity");
-  record.holder = text(*spec, "holderIdentity");
+  record.holder = text_at(*spec, "holderIdentity");
   // A holder of another type was garbled, and what is garbled was not given back.
   const bool is_text = holder != nullptr && holder->is_string();
   record.duration_seconds = is_text ? number(*spec, "leaseDurationSeconds") : 0;
-  record.acquire_time = text(*spec, "acquireTime");
-  record.renew_time = text(*spec, "renewTime");
+  record.acquire_time = text_at(*spec, "acquireTime");
+  record.renew_time = text_at(*spec, "renewTime");
   record.transitions = number(*spec, "leaseTransitions");
   return record;
 }

@@ -1,15 +1,10 @@
 #include "operator/serving/last_status.h"
 
-#include "base/json.h"
+#include "base/json_text.h"
 #include "operator/serving/timestamp.h"
 
 namespace kantha::serving {
 namespace {
-
-std::string text(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 std::optional<std::int64_t> count(const Json& json, const char* name) {
   const auto found = json.find(name);
@@ -20,9 +15,9 @@ std::optional<std::int64_t> count(const Json& json, const char* name) {
 
 void read_condition(const Json& entry, LastStatus& out) {
   if (!entry.is_object()) return;
-  const std::string status = text(entry, "status");
+  const std::string status = text_at(entry, "status");
   LastCondition condition;
-  condition.since = text(entry, "lastTransitionTime");
+  condition.since = text_at(entry, "lastTransitionTime");
   if (!timestamp_from_text(condition.since)) return;
   if (status == "True") {
     condition.status = ConditionStatus::kTrue;
@@ -31,7 +26,7 @@ void read_condition(const Json& entry, LastStatus& out) {
   } else if (status != "Unknown") {
     return;
   }
-  out.conditions[text(entry, "type")] = std::move(condition);
+  out.conditions[text_at(entry, "type")] = std::move(condition);
 }
 
 }  // namespace
@@ -42,8 +37,8 @@ LastStatus last_status_of(const std::string& status) {
   if (!json.ok() || !json->is_object()) return out;
   out.desired_replicas = count(*json, "desiredReplicas");
   out.updated_replicas = count(*json, "updatedReplicas").value_or(0);
-  out.current_revision = text(*json, "currentRevision");
-  out.target_revision = text(*json, "targetRevision");
+  out.current_revision = text_at(*json, "currentRevision");
+  out.target_revision = text_at(*json, "targetRevision");
   const auto conditions = json->find("conditions");
   if (conditions == json->end() || !conditions->is_array()) return out;
   for (const Json& entry : *conditions) read_condition(entry, out);
