@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "operator/cluster/live_pods.h"
 #include "operator/cluster/pod_deeds.h"
 #include "operator/kube/api_fault.h"
 #include "operator/serving/children.h"
@@ -27,24 +28,13 @@ bool holds_back(const Pass& pass, const Json& pod) {
 
 /// Looks for pods of ours that the stores do not know yet.
 net::Task<bool> nothing_is_left(Pass& pass) {
-  const std::string selector =
-      std::string(serving::kLabelName) + "=" + pass.object->serving.metadata.name;
-  kube::ListOptions options;
-  options.label_selector = selector;
-  do {
-    const Result<kube::ObjectPage> page =
-        co_await pass.tools.client.list(kube::kPods, pass.key.name_space, options);
-    if (!page.ok()) {
-      pass.outcome.note(page.error(), "list pods");
-      co_return false;
-    }
-    for (const Json& pod : page->items) {
-      if (!holds_back(pass, pod)) continue;
-      pass.outcome.look_again(kSoon);
-      co_return false;
-    }
-    options.continue_token = page->continue_token;
-  } while (!options.continue_token.empty());
+  const auto pods = co_await live_pods(pass);
+  if (!pods) co_return false;
+  for (const Json& pod : *pods) {
+    if (!holds_back(pass, pod)) continue;
+    pass.outcome.look_again(kSoon);
+    co_return false;
+  }
   co_return true;
 }
 

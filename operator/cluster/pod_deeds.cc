@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "operator/cluster/child_writer.h"
 #include "operator/cluster/gather.h"
+#include "operator/cluster/live_pods.h"
 #include "operator/cluster/secret_writer.h"
 #include "operator/kube/api_fault.h"
 #include "operator/serving/children.h"
@@ -166,31 +167,17 @@ net::Task<void> restart_engine(Pass& pass, const serving::ClusterObservation& se
 /// Whether every pod still is as the plan saw it. What may be taken away depends on the others: one
 /// that went down unseen counts against the budget, too.
 net::Task<bool> pods_are_current(Pass& pass) {
-  kube::ListOptions options;
-  options.label_selector =
-      std::string(serving::kLabelName) + "=" + pass.object->serving.metadata.name;
-  std::size_t found = 0;
-  do {
-    const Result<kube::ObjectPage> page =
-        co_await pass.tools.client.list(kube::kPods, pass.key.name_space, options);
-    if (!page.ok()) {
-      pass.outcome.note(page.error(), "list pods");
-      co_return false;
-    }
-    for (const Json& pod : page->items) {
-      const Result<kube::ObjectMeta> meta = kube::object_meta_from_json(pod);
-      if (!meta.ok() || !pass.planned.contains(meta->key.name)) continue;
-      ++found;
-      if (is_as_planned(pass, meta->key.name, *meta)) continue;
-      pass.outcome.look_again(kSoon);
-      co_return false;
-    }
-    options.continue_token = page->continue_token;
-  } while (!options.continue_token.empty());
+  const auto pods = co_await live_pods(pass);
+  if (!pods) co_return false;
+  std::size_t unchanged = 0;
+  for (const Json& pod : *pods) {
+    const Result<kube::ObjectMeta> meta = kube::object_meta_from_json(pod);
+    unchanged += meta.ok() && is_as_planned(pass, meta->key.name, *meta) ? 1 : 0;
+  }
   // One that is missing here may have lost its label; that the next pass sees.
-  const bool all = found == pass.planned.size();
-  if (!all) pass.outcome.look_again(kSoon);
-  co_return all;
+  if (unchanged == pass.planned.size()) co_return true;
+  pass.outcome.look_again(kSoon);
+  co_return false;
 }
 
 bool takes_capacity(const Action& action) { return action.kind != ActionKind::kCreatePod; }
