@@ -16,15 +16,16 @@ import pathlib
 import re
 import signal
 import socket
-import ssl
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 
+from api_access import SERVINGS, Api, Refused
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PATH = "/apis/serving.kantha.dev/v1alpha1/namespaces/{}/modelservings"
+PATH = SERVINGS + "/namespaces/{}/modelservings"
 
 
 def body_of(index, replicas):
@@ -34,35 +35,6 @@ def body_of(index, replicas):
         "spec": {"model": {"source": {"hostPath": "/models/m.gguf"}}, "replicas": replicas,
                  "resources": {"cpu": "10m", "memory": "16Mi"}},
     }
-
-
-class Api:
-    """Plain requests to the API server with the administrator's certificate."""
-
-    def __init__(self, kubeconfig):
-        text = pathlib.Path(kubeconfig).read_text()
-        def value(key):
-            return re.search(rf"{key}:\s*\"?([^\s\",}}]+)", text).group(1)
-        self.host = re.sub(r"^https://", "", value("server"))
-        pki = pathlib.Path(kubeconfig).parent / "pki"
-        self.context = ssl.create_default_context(cafile=pki / "ca.crt")
-        self.context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
-        self.local = threading.local()
-
-    def connection(self, timeout=60):
-        return http.client.HTTPSConnection(self.host, context=self.context, timeout=timeout)
-
-    def call(self, method, path, body=None, kind="application/json"):
-        connection = getattr(self.local, "connection", None)
-        if connection is None:
-            connection = self.local.connection = self.connection()
-        connection.request(method, path, json.dumps(body) if body is not None else None,
-                           {"Content-Type": kind})
-        answer = connection.getresponse()
-        data = answer.read()
-        if answer.status >= 300:
-            raise RuntimeError(f"{method} {path}: {answer.status} {data[:300]!r}")
-        return json.loads(data)
 
 
 class AvailableCounter(threading.Thread):
@@ -86,7 +58,8 @@ class AvailableCounter(threading.Thread):
                 time.sleep(0.2)
 
     def follow(self, version):
-        connection = self.api.connection(timeout=300)
+        connection = http.client.HTTPSConnection(self.api.host, self.api.port, timeout=300,
+                                                 context=self.api.context)
         connection.request("GET", PATH.format(self.namespace) +
                            f"?watch=1&allowWatchBookmarks=1&resourceVersion={version}")
         for line in connection.getresponse():
@@ -170,7 +143,7 @@ class Run:
         return self
 
     def prepare(self):
-        self.api = Api(self.run / "kubeconfig")
+        self.api = Api(self.run)
         self.kubectl("apply", "--server-side", "-f", str(ROOT / "crds"))
         self.kubectl("wait", "--for=condition=Established",
                      "crd/modelservings.serving.kantha.dev", "--timeout=30s")
@@ -181,7 +154,7 @@ class Run:
         for _ in range(100):
             try:
                 return self.api.call("GET", PATH.format("default"))
-            except RuntimeError:
+            except Refused:
                 time.sleep(0.2)
         raise RuntimeError("the kind is not served")
 
