@@ -353,7 +353,9 @@ class FaultyWorld:
         """What operators wrote and the API server accepted: audit events, oldest first."""
         out = []
         name = f"system:serviceaccount:{SYSTEM}:{account}"
-        for line in self.audit.read_text().splitlines():
+        for line in self.audit.read_text().splitlines(keepends=True):
+            if not line.endswith("\n"):
+                break  # it is being written
             event = json.loads(line)
             if account and event["user"]["username"] != name:
                 continue

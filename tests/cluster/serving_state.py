@@ -71,9 +71,35 @@ class Serving:
                             for p in pods))
 
     def await_settled(self, replicas, seconds=30):
-        await_true(seconds, lambda: f"{self.namespace}/m with {replicas} pods is settled; "
-                   f"{json.dumps((self.live() or {}).get('status'))}",
-                   lambda: self.settled(replicas))
+        """Once half the time is over, pods that the fake kubelet forgot are shown to it again."""
+        try:
+            await_true(seconds / 2, "", lambda: self.settled(replicas))
+        except AssertionError:
+            print(f"{self.namespace}/m is late: {self.summary()}", flush=True)
+            self.nudge()
+            await_true(seconds / 2, lambda: f"{self.namespace}/m with {replicas} pods is settled; "
+                       f"{self.summary()}", lambda: self.settled(replicas))
+
+    def summary(self):
+        """What a reader of a failed test needs of the object and its pods, on one line."""
+        live = self.live() or {}
+        status = live.get("status", {})
+        conditions = {c["type"]: c.get("reason") for c in status.get("conditions", [])}
+        pods = [(p["metadata"]["name"], p["status"].get("phase"), p["spec"].get("nodeName"),
+                 p["status"].get("podIP"), p["metadata"].get("deletionTimestamp"))
+                for p in self.api.items(path_of("pods", self.namespace))]
+        return (f"generation {live.get('metadata', {}).get('generation')}, seen "
+                f"{status.get('observedGeneration')}, ready {status.get('readyReplicas')}, "
+                f"{conditions}, pods {pods}")
+
+    def nudge(self):
+        """kwok keeps what it has to do under a pod's name, and may lose that of a quick successor."""
+        for pod in self.api.items(path_of("pods", self.namespace)):
+            ends = "deletionTimestamp" in pod["metadata"]
+            if pod["spec"].get("nodeName") and (ends or "podIP" not in pod["status"]):
+                print(f"kwok forgot {self.namespace}/{pod['metadata']['name']}", flush=True)
+                self.api.merge(path_of("pods", self.namespace, pod["metadata"]["name"]),
+                               {"metadata": {"annotations": {"example.com/shown": "again"}}})
 
     def await_gone(self, seconds=30):
         await_true(seconds, lambda: f"nothing is left in {self.namespace}: "
