@@ -23,6 +23,7 @@ class ForwardCpu final : public Forward {
       : options_(options),
         kernels_(kernels),
         pool_(std::move(pool)),
+        stages_(pool_->threads()),
         weights_(std::move(weights)),
         kv_(std::move(kv)),
         scratch_(std::move(scratch)) {
@@ -55,7 +56,7 @@ class ForwardCpu final : public Forward {
         task(context, item, thread);
       }
     };
-    pool_->run(work);
+    pool_->run_open(work);
   }
 
  private:
@@ -68,16 +69,17 @@ class ForwardCpu final : public Forward {
     const std::int32_t rows_per_item = attention_rows_per_item(config);
     all_.set_all(batch, rows_per_item, config.kv_heads);
     last_.set_logit_rows(batch, rows_per_item, config.kv_heads);
-    for (auto& taken : scratch_.items_taken) taken.store(0, std::memory_order_relaxed);
-    const CpuStepContext context{weights_, kernels_, *pool_, kv_,    scratch_,
-                                 all_,     last_,    batch,  logits, notes};
+    stages_.reset();
+    const CpuStepContext context{weights_, kernels_, stages_, kv_,    scratch_,
+                                 all_,     last_,    batch,   logits, notes};
     auto step = [&context](int thread) { CpuStep(context, thread).run(); };
-    pool_->run(step);
+    pool_->run_open(step);
   }
 
   const ForwardOptions options_;
   const ops::cpu::KernelTable& kernels_;
   std::unique_ptr<ops::cpu::ThreadPool> pool_;
+  ops::cpu::SharedStages stages_;
   CpuWeights weights_;
   CpuKvPages kv_;
   CpuScratch scratch_;

@@ -93,13 +93,10 @@ void CpuStep::write_value(std::int64_t index, std::int64_t row, std::int64_t fir
 
 /// Threads take items as they get free, the longest contexts of a sequence first.
 void CpuStep::attend(std::int64_t index, const AttentionPlan& plan) {
-  std::atomic<std::int32_t>& taken = scratch_.items_taken[static_cast<std::size_t>(index)];
-  const auto count = static_cast<std::int32_t>(plan.items.size());
-  for (;;) {
-    const std::int32_t next = taken.fetch_add(1, std::memory_order_relaxed);
-    if (next >= count) return;
+  const auto count = static_cast<std::int64_t>(plan.items.size());
+  c_.stages.take_in_order(count, [&](std::int64_t next) {
     attend_item(index, plan, plan.items[static_cast<std::size_t>(count - 1 - next)]);
-  }
+  });
 }
 
 /// Sets which tokens of the piece that starts at `first` each query of the item sees.

@@ -82,8 +82,6 @@ Result<CpuScratch> CpuScratch::allocate(const model::LlamaConfig& config,
                                         const ForwardOptions& options) {
   CpuScratch scratch;
   scratch.threads.resize(static_cast<std::size_t>(options.threads));
-  scratch.items_taken =
-      std::vector<std::atomic<std::int32_t>>(static_cast<std::size_t>(config.layers));
   Cutter measure(nullptr);
   cut(measure, config, options, scratch);
   TRY(scratch.arena,

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -69,7 +68,6 @@ struct CpuScratch {
   Activations attention;       ///< f32: attention's output
   Activations ffn;             ///< silu(gate) · up
   std::vector<ThreadScratch> threads;
-  std::vector<std::atomic<std::int32_t>> items_taken;  ///< [layers] attention items handed out
   ops::cpu::AlignedBuffer arena;
 
   static Result<CpuScratch> allocate(const model::LlamaConfig& config,

@@ -30,23 +30,21 @@ CpuStep::CpuStep(const CpuStepContext& context, int thread)
       kernels_(context.kernels),
       scratch_(context.scratch),
       own_(context.scratch.threads[static_cast<std::size_t>(thread)]),
-      thread_(thread),
-      threads_(context.pool.threads()) {}
+      thread_(thread) {}
 
 void CpuStep::run() {
-  embed();
-  c_.pool.barrier();
+  stage([&] { embed(); });
   for (std::int64_t i = 0; i < config_.layers; ++i) layer(i, i + 1 == config_.layers);
   if (!c_.batch.logit_rows.empty()) write_logits();
 }
 
 void CpuStep::embed() {
   const auto rows = static_cast<std::int64_t>(c_.batch.token_ids.size());
-  for (std::int64_t row = share_begin(rows); row < share_end(rows); ++row) {
+  c_.stages.take(thread_, rows, [&](std::int64_t row) {
     const TokenId token = c_.batch.token_ids[static_cast<std::size_t>(row)];
     ops::cpu::embedding_row(c_.weights.embedding, token, scratch_.x + row * config_.width);
     write_rotations(row);
-  }
+  });
 }
 
 void CpuStep::write_rotations(std::int64_t row) {
@@ -78,63 +76,76 @@ void CpuStep::layer(std::int64_t index, bool is_last) {
   float* x = scratch_.x;
   const bool q8 =
       is_quantised(layer.q.type) || is_quantised(layer.k.type) || is_quantised(layer.v.type);
-  query_key_value(layer, index, normalise(x, rows, layer.attention_norm, q8, kQkvGrain));
-  c_.pool.barrier();
+  const InputRows attention_in{x, rows, layer.attention_norm, q8, kQkvGrain};
+  prepare_many(attention_in);
+  stage([&] { query_key_value(layer, index, prepared(attention_in)); });
   if (is_last) {
     // Only the rows whose logits are wanted go on; they move together.
     rows = static_cast<std::int64_t>(c_.last.rows.size());
     if (rows == 0) return;
-    for (std::int64_t i = share_begin(rows); i < share_end(rows); ++i) {
-      const float* from = x + c_.last.rows[static_cast<std::size_t>(i)] * config_.width;
-      std::copy_n(from, config_.width, scratch_.x_logits + i * config_.width);
-    }
+    stage([&] { gather_last_rows(); });
     x = scratch_.x_logits;
   }
-  attend(index, is_last ? c_.last : c_.all);
-  c_.pool.barrier();
-  project(layer.o, quantise_attention(rows, is_quantised(layer.o.type)), rows, x);
-  c_.pool.barrier();
-  gate_up(layer,
-          normalise(x, rows, layer.ffn_norm,
-                    is_quantised(layer.gate.type) || is_quantised(layer.up.type), kGateUpGrain),
-          rows);
-  c_.pool.barrier();
-  project(layer.down, ffn_activations(), rows, x);
-  c_.pool.barrier();
+  stage([&] { attend(index, is_last ? c_.last : c_.all); });
+  const InputRows out_in{scratch_.attention.f32, rows, nullptr, is_quantised(layer.o.type),
+                         kOutGrain};
+  prepare_many(out_in);
+  stage([&] { project(layer.o, prepared(out_in), rows, x); });
+  const InputRows ffn_in{x, rows, layer.ffn_norm,
+                         is_quantised(layer.gate.type) || is_quantised(layer.up.type),
+                         kGateUpGrain};
+  prepare_many(ffn_in);
+  stage([&] { gate_up(layer, prepared(ffn_in), rows); });
+  stage([&] { project(layer.down, ffn_activations(), rows, x); });
 }
 
-/// Normalised x, also quantised where wanted. Few rows are done by each thread for itself, which
-/// saves a barrier and the traffic between cores; many are shared out.
-Activations CpuStep::normalise(const float* x, std::int64_t rows, const float* norm, bool q8,
-                               Grain grain) {
-  const bool alone = rows <= kPanelTokens;
-  Activations out = alone ? own_.width : scratch_.width;
-  out.grain = grain;
-  const std::int64_t panels = (rows + kPanelTokens - 1) / kPanelTokens;
-  const std::int64_t begin = alone ? 0 : share_begin(panels) * kPanelTokens;
-  const std::int64_t end = alone ? rows : std::min(rows, share_end(panels) * kPanelTokens);
-  for (std::int64_t row = begin; row < end; ++row) {
-    float* to = out.f32 + row * out.cols;
-    kernels_.rmsnorm_row(x + row * out.cols, norm, out.cols, config_.norm_epsilon, to);
-    if (q8) quantise(to, out.cols, out, row);
-  }
-  if (!alone) c_.pool.barrier();
-  return out;
+void CpuStep::gather_last_rows() {
+  c_.stages.take(thread_, static_cast<std::int64_t>(c_.last.rows.size()), [&](std::int64_t i) {
+    const float* from = scratch_.x + c_.last.rows[static_cast<std::size_t>(i)] * config_.width;
+    std::copy_n(from, config_.width, scratch_.x_logits + i * config_.width);
+  });
 }
 
-Activations CpuStep::quantise_attention(std::int64_t rows, bool q8) {
-  if (!q8) return scratch_.attention;
-  const bool alone = rows <= kPanelTokens;
-  Activations out = alone ? own_.attention : scratch_.attention;
-  out.grain = kOutGrain;
-  const std::int64_t panels = (rows + kPanelTokens - 1) / kPanelTokens;
-  const std::int64_t begin = alone ? 0 : share_begin(panels) * kPanelTokens;
-  const std::int64_t end = alone ? rows : std::min(rows, share_end(panels) * kPanelTokens);
-  for (std::int64_t row = begin; row < end; ++row) {
-    quantise(scratch_.attention.f32 + row * out.cols, out.cols, out, row);
+/// Few rows are prepared by each thread for itself, which saves a stage and the traffic between
+/// cores; many are shared out.
+Activations CpuStep::prepared_place(const InputRows& in) const {
+  const bool alone = in.count <= kPanelTokens;
+  Activations to = in.norm != nullptr ? (alone ? own_.width : scratch_.width)
+                                      : (alone ? own_.attention : scratch_.attention);
+  to.grain = in.grain;
+  return to;
+}
+
+void CpuStep::prepare_row(const InputRows& in, std::int64_t row, const Activations& to) const {
+  const float* values = in.from + row * to.cols;
+  if (in.norm != nullptr) {
+    float* normal = to.f32 + row * to.cols;
+    kernels_.rmsnorm_row(values, in.norm, to.cols, config_.norm_epsilon, normal);
+    values = normal;
   }
-  if (!alone) c_.pool.barrier();
-  return out;
+  if (in.q8) quantise(values, to.cols, to, row);
+}
+
+/// A stage that prepares the rows where they are many.
+void CpuStep::prepare_many(const InputRows& in) {
+  if (in.count <= kPanelTokens || (in.norm == nullptr && !in.q8)) return;
+  const Activations to = prepared_place(in);
+  stage([&] {
+    c_.stages.take(thread_, (in.count + kPanelTokens - 1) / kPanelTokens, [&](std::int64_t panel) {
+      const std::int64_t end = std::min(in.count, (panel + 1) * kPanelTokens);
+      for (std::int64_t row = panel * kPanelTokens; row < end; ++row) prepare_row(in, row, to);
+    });
+  });
+}
+
+/// Inside a stage after prepare_many(): the rows, ready for a matrix.
+Activations CpuStep::prepared(const InputRows& in) {
+  if (in.norm == nullptr && !in.q8) return scratch_.attention;
+  const Activations to = prepared_place(in);
+  if (in.count <= kPanelTokens) {
+    for (std::int64_t row = 0; row < in.count; ++row) prepare_row(in, row, to);
+  }
+  return to;
 }
 
 /// Writes `count` values into row `index` of the panels, from block `first_block` on.
@@ -193,13 +204,19 @@ void CpuStep::gate_up(const CpuLayer& layer, const Activations& in, std::int64_t
                 });
 }
 
-/// By blocks of logits, so that the one who has written a block also notes what sampling
-/// will ask for while they are in the cache.
 void CpuStep::write_logits() {
   const PackedMatrix& matrix = c_.weights.output;
   const auto rows = static_cast<std::int64_t>(c_.batch.logit_rows.size());
-  const Activations in = normalise(scratch_.x_logits, rows, c_.weights.output_norm,
-                                   is_quantised(matrix.type), kLogitsGrain);
+  const InputRows rows_in{scratch_.x_logits, rows, c_.weights.output_norm,
+                          is_quantised(matrix.type), kLogitsGrain};
+  prepare_many(rows_in);
+  stage([&] { write_logit_blocks(prepared(rows_in), rows); });
+}
+
+/// By blocks of logits, so that the one who has written a block also notes what sampling
+/// will ask for while they are in the cache.
+void CpuStep::write_logit_blocks(const Activations& in, std::int64_t rows) {
+  const PackedMatrix& matrix = c_.weights.output;
   constexpr std::int64_t kBlockGroups = static_cast<std::int64_t>(kLogitBlock) / kGroupRows;
   const auto blocks =
       static_cast<std::int64_t>(logit_blocks(static_cast<std::size_t>(matrix.rows)));

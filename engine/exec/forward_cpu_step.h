@@ -7,7 +7,7 @@
 #include "engine/exec/forward_cpu_plan.h"
 #include "engine/exec/forward_cpu_scratch.h"
 #include "engine/exec/forward_cpu_weights.h"
-#include "engine/ops/cpu/thread_pool.h"
+#include "engine/ops/cpu/shared_stages.h"
 
 namespace kantha::exec {
 
@@ -15,7 +15,7 @@ namespace kantha::exec {
 struct CpuStepContext {
   const CpuWeights& weights;
   const ops::cpu::KernelTable& kernels;
-  ops::cpu::ThreadPool& pool;
+  ops::cpu::SharedStages& stages;
   CpuKvPages& kv;
   CpuScratch& scratch;
   const AttentionPlan& all;   ///< attention of all rows
@@ -25,9 +25,18 @@ struct CpuStepContext {
   LogitNotes notes;  ///< empty: not wanted
 };
 
-/// One thread's part of one step. Every thread of the pool runs the same stages with the same
-/// arguments and meets the others at barriers; threads share out matrix tiles, rows and attention
-/// items, never the terms of one sum, so that the bits do not depend on their number.
+/// Rows that go into a matrix.
+struct InputRows {
+  const float* from = nullptr;  ///< [count, cols]
+  std::int64_t count = 0;
+  const float* norm = nullptr;  ///< [cols] or null: taken as they are
+  bool q8 = false;              ///< quantised too
+  Grain grain = Grain::kCoarse;
+};
+
+/// One thread's part of one step. Every thread of the pool goes through the same stages with the
+/// same arguments; threads take matrix tiles, rows and attention items, never the terms of one sum,
+/// so that the bits depend neither on their number nor on who takes what.
 class CpuStep {
  public:
   CpuStep(const CpuStepContext& context, int thread);
@@ -40,14 +49,18 @@ class CpuStep {
   void embed();
   void write_rotations(std::int64_t row);
   void layer(std::int64_t index, bool is_last);
-  Activations normalise(const float* x, std::int64_t rows, const float* norm, bool q8, Grain grain);
-  Activations quantise_attention(std::int64_t rows, bool q8);
+  void gather_last_rows();
+  void prepare_many(const InputRows& in);
+  Activations prepared(const InputRows& in);
+  Activations prepared_place(const InputRows& in) const;
+  void prepare_row(const InputRows& in, std::int64_t row, const Activations& to) const;
   void quantise(const float* row, std::int64_t count, const Activations& to, std::int64_t index,
                 std::int64_t first_block = 0) const;
   void project(const ops::cpu::PackedMatrix& matrix, const Activations& in, std::int64_t rows,
                float* x);
   void gate_up(const CpuLayer& layer, const Activations& in, std::int64_t rows);
   void write_logits();
+  void write_logit_blocks(const Activations& in, std::int64_t rows);
   Activations ffn_activations() const {
     Activations ffn = scratch_.ffn;
     ffn.grain = kDownGrain;
@@ -69,16 +82,15 @@ class CpuStep {
   void set_tiles(std::int64_t index, const AttentionItem& item, std::int64_t first_token,
                  std::int64_t hidden, std::int64_t tokens, ops::cpu::AttentionPiece& piece);
 
-  /// Calls visit(unit, first, last) for this thread's share of units × runs of panels of `rows`
-  /// tokens.
+  /// Calls work() where the next stage is not done yet, and returns once it is.
+  template <class Work>
+  void stage(Work work);
+  /// Inside a stage: takes units × runs of panels of `rows` tokens, visit(unit, first, last).
   template <class Visit>
   void for_each_panels(std::int64_t units, std::int64_t rows, Visit visit) const;
   /// Calls visit(unit, panel, tokens) for each panel of them.
   template <class Visit>
   void for_each_tile(std::int64_t units, std::int64_t rows, Visit visit) const;
-  /// This thread's share of [0, count).
-  std::int64_t share_begin(std::int64_t count) const { return count * thread_ / threads_; }
-  std::int64_t share_end(std::int64_t count) const { return count * (thread_ + 1) / threads_; }
   void gemm(const ops::cpu::PackedMatrix& matrix, std::int64_t group, const Activations& in,
             std::int64_t panel, std::int64_t tokens, float* tile) const;
 
@@ -88,8 +100,18 @@ class CpuStep {
   CpuScratch& scratch_;
   ThreadScratch& own_;
   const int thread_;
-  const int threads_;
+  std::uint32_t next_stage_ = 0;
 };
+
+template <class Work>
+void CpuStep::stage(Work work) {
+  const std::uint32_t stage = next_stage_++;
+  if (c_.stages.enter(stage)) {
+    work();
+    c_.stages.leave(stage);
+  }
+  c_.stages.wait(stage);
+}
 
 template <class Visit>
 void CpuStep::for_each_panels(std::int64_t units, std::int64_t rows, Visit visit) const {
@@ -98,11 +120,10 @@ void CpuStep::for_each_panels(std::int64_t units, std::int64_t rows, Visit visit
   constexpr std::int64_t kPanelsAtOnce = 8;
   const std::int64_t panels = (rows + kPanelTokens - 1) / kPanelTokens;
   const std::int64_t chunks = (panels + kPanelsAtOnce - 1) / kPanelsAtOnce;
-  const std::int64_t end = share_end(units * chunks);
-  for (std::int64_t item = share_begin(units * chunks); item < end; ++item) {
+  c_.stages.take(thread_, units * chunks, [&](std::int64_t item) {
     const std::int64_t first = item / units * kPanelsAtOnce;
     visit(item % units, first, first + kPanelsAtOnce < panels ? first + kPanelsAtOnce : panels);
-  }
+  });
 }
 
 template <class Visit>

@@ -15,6 +15,14 @@ namespace {
 
 constexpr int kSpins = 1000;
 
+// Fields of ThreadPool::crew_ below the number of the run.
+constexpr std::uint64_t kInMask = 0x7fff;
+constexpr int kJoinedShift = 15;
+constexpr std::uint64_t kJoinedMask = 0x7fff;
+constexpr std::uint64_t kJoin = (std::uint64_t{1} << kJoinedShift) + 1;
+constexpr std::uint64_t kOpen = std::uint64_t{1} << 31;
+constexpr int kThreadsMax = 0x7fff;
+
 // The kernel compares the word itself, so a change between our look and the sleep is not lost.
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen) {
   const timespec one_second = {.tv_sec = 1, .tv_nsec = 0};
@@ -45,7 +53,7 @@ void ParkingWord::wait_while(std::uint32_t seen) {
 }
 
 ThreadPool::ThreadPool(int threads) : threads_(threads) {
-  CHECK(threads >= 1);
+  CHECK(threads >= 1 && threads <= kThreadsMax);
   workers_.reserve(static_cast<std::size_t>(threads - 1));
   for (int thread = 1; thread < threads; ++thread) {
     workers_.emplace_back([this, thread] { work(thread); });
@@ -53,29 +61,58 @@ ThreadPool::ThreadPool(int threads) : threads_(threads) {
 }
 
 ThreadPool::~ThreadPool() {
-  ending_ = true;
+  ending_.store(true, std::memory_order_release);
   start_.advance();
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::run_task(Task task, void* context) {
+void ThreadPool::run_task(Task task, void* context, bool everybody) {
   task_ = task;
   context_ = context;
+  const std::uint64_t run = start_.load() + 1;
+  crew_.store(run << 32 | kOpen, std::memory_order_release);
   start_.advance();
   task(context, 0);
-  // Everybody's end is one more barrier: after it no worker touches the task.
-  barrier();
+  close(everybody);
+}
+
+/// False when run `run` is over, or so far that nobody else is wanted.
+bool ThreadPool::join(std::uint32_t run) {
+  std::uint64_t crew = crew_.load(std::memory_order_relaxed);
+  while (crew >> 32 == run && (crew & kOpen) != 0) {
+    if (crew_.compare_exchange_weak(crew, crew + kJoin, std::memory_order_acq_rel)) return true;
+  }
+  return false;
+}
+
+void ThreadPool::leave() {
+  const std::uint64_t before = crew_.fetch_sub(1, std::memory_order_acq_rel);
+  if ((before & kInMask) == 1) left_.advance();
+}
+
+/// Waits for the workers and, where not everybody is wanted, keeps out those who have not come.
+/// After it no worker touches the task.
+void ThreadPool::close(bool everybody) {
+  if (!everybody) crew_.fetch_and(~kOpen, std::memory_order_acq_rel);
+  const auto wanted = static_cast<std::uint64_t>(everybody ? threads_ - 1 : 0);
+  for (;;) {
+    const std::uint32_t seen = left_.load();
+    const std::uint64_t crew = crew_.load(std::memory_order_acquire);
+    if ((crew & kInMask) == 0 && (crew >> kJoinedShift & kJoinedMask) >= wanted) return;
+    left_.wait_while(seen);
+  }
 }
 
 void ThreadPool::work(int thread) {
   std::uint32_t seen = 0;
   for (;;) {
     start_.wait_while(seen);
-    // A new run cannot begin before this thread has passed the last one's barrier.
-    ++seen;
-    if (ending_) return;
+    seen = start_.load();
+    if (ending_.load(std::memory_order_acquire)) return;
+    // The run may be over by now; the next one wakes this thread again.
+    if (!join(seen)) continue;
     task_(context_, thread);
-    barrier();
+    leave();
   }
 }
 

@@ -40,23 +40,42 @@ class ThreadPool {
   /// Calls fn(thread) for each thread in [0, threads()) and returns when all have returned.
   template <class Fn>
   void run(Fn& fn) {
-    run_task([](void* context, int thread) { (*static_cast<Fn*>(context))(thread); }, &fn);
+    run_task(call<Fn>, &fn, true);
   }
 
-  /// Inside run(): every thread must call it; returns when all have. What was written before it is
-  /// visible to all after it.
+  /// For work that any number of threads can do: calls fn(0) and fn(thread) for those others that
+  /// come before fn(0) has returned, and returns when all of these have. Who comes later, because
+  /// its core was taken, is not waited for. No barrier() inside.
+  template <class Fn>
+  void run_open(Fn& fn) {
+    run_task(call<Fn>, &fn, false);
+  }
+
+  /// Inside run(), not run_open(): every thread must call it; returns when all have. What was
+  /// written before it is visible to all after it.
   void barrier();
 
  private:
   using Task = void (*)(void* context, int thread);
-  void run_task(Task task, void* context);
+  template <class Fn>
+  static void call(void* context, int thread) {
+    (*static_cast<Fn*>(context))(thread);
+  }
+  void run_task(Task task, void* context, bool everybody);
+  bool join(std::uint32_t run);
+  void leave();
+  void close(bool everybody);
   void work(int thread);
 
   const int threads_;
-  Task task_ = nullptr;  ///< written by the caller before start_ advances
+  // Written by the caller while nobody is in a run, read by who has joined one.
+  Task task_ = nullptr;
   void* context_ = nullptr;
-  bool ending_ = false;
+  std::atomic<bool> ending_ = false;
   ParkingWord start_;  ///< advances at each run and at the end
+  /// The run in the high half; then kOpen, how many workers have joined it, how many are in it.
+  alignas(64) std::atomic<std::uint64_t> crew_ = 0;
+  ParkingWord left_;  ///< advances when the last worker in a run leaves
   alignas(64) std::atomic<int> arrived_ = 0;
   alignas(64) ParkingWord phase_;  ///< advances when all have arrived
   std::vector<std::thread> workers_;

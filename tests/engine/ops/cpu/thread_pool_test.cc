@@ -73,6 +73,40 @@ TEST(ThreadPool, parked_threads_wake_for_a_run_and_for_a_barrier) {
   EXPECT_EQ(calls, (std::vector<int>{20, 20}));
 }
 
+// Plain ints on purpose: the end of a run must order what was done in it.
+TEST(ThreadPool, an_open_run_waits_for_those_who_came_and_calls_none_twice) {
+  ThreadPool pool(4);
+  std::vector<int> calls(4);
+  std::vector<int> by_now(4);
+  auto count = [&](int thread) { ++calls[static_cast<std::size_t>(thread)]; };
+  for (int round = 1; round <= 2000; ++round) {
+    pool.run_open(count);
+    ASSERT_EQ(calls[0], round);
+    for (const std::size_t worker : {1, 2, 3}) {
+      ASSERT_LE(calls[worker] - by_now[worker], 1) << "round " << round;
+    }
+    by_now = calls;
+    if (round % 100 != 0) continue;
+    // Runs that want everybody find everybody, whoever was late before.
+    pool.run(count);
+    for (const std::size_t i : {0, 1, 2, 3}) ASSERT_EQ(calls[i], by_now[i] + 1);
+    calls[0] = round;
+    by_now = calls;
+  }
+}
+
+TEST(ThreadPool, an_open_run_lets_a_worker_in_while_it_lasts) {
+  ThreadPool pool(2);
+  std::atomic<int> came = 0;
+  auto wait_for_worker = [&](int thread) {
+    const TimePoint end = system_clock().now() + std::chrono::seconds(20);
+    if (thread == 1) came = 1;
+    while (came == 0 && system_clock().now() < end) std::this_thread::yield();
+  };
+  pool.run_open(wait_for_worker);
+  EXPECT_EQ(came, 1);
+}
+
 TEST(ThreadPool, ends_cleanly_when_never_used_and_when_parked) {
   for (int i = 0; i < 20; ++i) ThreadPool unused(3);
   ThreadPool parked(3);
