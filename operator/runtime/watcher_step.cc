@@ -18,6 +18,7 @@ using kube::WatchEventType;
 constexpr Duration kRetryAfterMax = std::chrono::minutes(5);
 /// A server that lags behind our version is asked this often, so that we follow it within 5 s.
 constexpr Duration kLagPauseMax = std::chrono::seconds(4);
+constexpr Duration kAskRefusedAgain = std::chrono::seconds(1);
 /// The server ends a watch after minutes; one that ends sooner than this may be the first of many.
 constexpr Duration kOrdinaryWatch = std::chrono::minutes(1);
 constexpr int kExpiredListsMax = 2;
@@ -180,6 +181,7 @@ void Stepper::operator()(const WatchOpened&) {
   state().opened_at = now_;
   if (state().phase == WatchPhase::kListed) {
     state().trouble.reset();
+    state().refused_count = 0;
     enter(WatchPhase::kWatching);
   }
   read_on();
@@ -243,6 +245,7 @@ void Stepper::published(std::string version) {
   state().page_limit = 0;
   state().continue_token.clear();
   state().has_published = true;
+  state().refused_count = 0;
   state().trouble.reset();
   deed(StoreDeed::kPublish);
 }
@@ -341,6 +344,12 @@ void Stepper::throttled(const Error& error) {
 
 /// Nothing here mends it: access revoked, kind deleted. Asked for slowly, for ever.
 void Stepper::refused(const Error& error) {
+  const bool is_forbidden = kube::fault_of(error) == ApiFault::kForbidden;
+  if (is_forbidden && state().has_published && state().refused_count++ == 0) {
+    // An API server that has just started forbids all until it has read who may do what.
+    fall_back();
+    return go_after(kAskRefusedAgain);
+  }
   state().trouble = error;
   if (kube::fault_of(error) == ApiFault::kNotFound) {
     abandon_list();

@@ -57,6 +57,7 @@ struct WatchState {
   int expired_lists = 0;               ///< in a row, whose continue token expired
   int broken_streams = 0;              ///< in a row, that ended before their end bookmark
   int stuck_count = 0;                 ///< failures in a row without getting on
+  int refused_count = 0;               ///< refusals in a row
   bool has_published = false;          ///< a whole list, at any time
   bool expects_bookmarks = false;      ///< the last watch had some
   TimePoint opened_at{};               ///< of the watch that is open

@@ -481,6 +481,10 @@ TEST(WatcherStep, NamesATroubleThatRetryingWillNotMendAndAsksSlowlyForEver) {
   for (const ApiFault kind : {ApiFault::kForbidden, ApiFault::kNotFound}) {
     Desk desk;
     desk.reach_watching();
+    if (kind == ApiFault::kForbidden) {
+      desk.fail(kind);
+      desk.wait();
+    }
     for (int i = 0; i < 50; ++i) {
       desk.fail(kind);
       ASSERT_TRUE(desk.state.trouble);
@@ -499,6 +503,23 @@ TEST(WatcherStep, NamesATroubleThatRetryingWillNotMendAndAsksSlowlyForEver) {
     }
     EXPECT_FALSE(desk.state.trouble);
   }
+}
+
+// An API server that starts refuses everybody for a second, until it has read its rules.
+TEST(WatcherStep, AsksAgainSoonBeforeItCallsARefusalATrouble) {
+  Desk desk;
+  desk.reach_watching();
+  for (int outage = 0; outage < 2; ++outage) {
+    desk.fail(ApiFault::kForbidden);
+    EXPECT_FALSE(desk.state.trouble);
+    EXPECT_EQ(desk.output.next.pause, 1s);
+    desk.wait();
+    desk.feed(WatchOpened{});
+    EXPECT_EQ(desk.state.phase, WatchPhase::kWatching);
+  }
+  Desk beginner;
+  beginner.fail(ApiFault::kForbidden);
+  EXPECT_TRUE(beginner.state.trouble) << "what was never seen is said at once";
 }
 
 // F34
