@@ -73,13 +73,19 @@ OrderedJson StreamWriter::choice_frame(std::int32_t index, const Delta& delta, b
   return choice;
 }
 
+/// What the first chunk of a stream says of the request.
+void StreamWriter::add_origin(OrderedJson& vendor) const {
+  vendor["seed"] = options_.seed;
+  if (options_.prompt_tokens > 0) vendor["prompt_tokens"] = options_.prompt_tokens;
+}
+
 std::string StreamWriter::chunk_of(OrderedJson choice, const std::vector<TokenId>& token_ids) {
   OrderedJson json = frame(/*chunk=*/true);
   json["choices"].push_back(std::move(choice));
   if (options_.include_usage) json["usage"] = nullptr;
   if (options_.token_ids) {
     json["kantha"]["token_ids"] = token_ids;
-    if (!std::exchange(seed_told_, true)) json["kantha"]["seed"] = options_.seed;
+    if (!std::exchange(origin_told_, true)) add_origin(json["kantha"]);
   }
   return dump_json(json);
 }

@@ -28,6 +28,9 @@ struct StreamWriterOptions {
   std::int64_t text_offset = 0;
   /// With token_ids, the first chunk also says kantha.seed: what a resuming front door must send.
   std::int64_t seed = 0;
+  /// And kantha.prompt_tokens, when above 0: what a front door counts for a stream that may not
+  /// come to its usage chunk.
+  std::int64_t prompt_tokens = 0;
 };
 
 class StreamWriter {
@@ -49,12 +52,13 @@ class StreamWriter {
   OrderedJson frame(bool chunk);
   OrderedJson logprobs_of(const Delta& delta);
   OrderedJson choice_frame(std::int32_t index, const Delta& delta, bool chunk);
+  void add_origin(OrderedJson& vendor) const;
   std::string chunk_of(OrderedJson choice, const std::vector<TokenId>& token_ids);
 
   ReplyHead head_;
   StreamWriterOptions options_;
   std::map<std::int32_t, std::int64_t> offsets_;  // choice → characters before its next token
-  bool seed_told_ = false;
+  bool origin_told_ = false;
 };
 
 }  // namespace kantha::api

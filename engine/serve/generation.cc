@@ -100,12 +100,19 @@ std::int64_t resumed_characters(const GenerationJob& job) {
   return probe.resumed_characters();
 }
 
+std::int64_t prompt_tokens_of(const GenerationJob& job) {
+  std::size_t tokens = 0;
+  for (const std::vector<TokenId>& prompt : job.prompts) tokens += prompt.size();
+  return static_cast<std::int64_t>(tokens);
+}
+
 api::StreamWriterOptions writer_options(const GenerationJob& job) {
   return {.logprobs = job.fields.logprobs >= 0,
           .token_ids = job.fields.vendor.return_token_ids,
           .include_usage = job.fields.include_usage,
           .text_offset = resumed_characters(job),
-          .seed = job.fields.seed.value_or(0)};
+          .seed = job.fields.seed.value_or(0),
+          .prompt_tokens = prompt_tokens_of(job)};
 }
 
 Generation::Generation(ServeState& state, GenerationJob job, net::ResponseWriter& writer)

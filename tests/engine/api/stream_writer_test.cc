@@ -124,10 +124,11 @@ TEST(StreamWriter, InfinitiesAndNanBecomeTheFloor) {
             Json({-9999.0, -9999.0, 0.0}));
 }
 
-TEST(StreamWriter, TokenIdsAndSeedAreThereWhenAskedFor) {
-  StreamWriter writer(head_of(ApiKind::kChat), {.token_ids = true, .seed = 42});
+TEST(StreamWriter, TokenIdsAndWhatTheyCameFromAreThereWhenAskedFor) {
+  StreamWriter writer(head_of(ApiKind::kChat), {.token_ids = true, .seed = 42, .prompt_tokens = 6});
   const Json first = Json::parse(writer.role(0));
-  EXPECT_EQ(first["kantha"], Json({{"token_ids", Json::array()}, {"seed", 42}}));
+  EXPECT_EQ(first["kantha"],
+            Json({{"token_ids", Json::array()}, {"seed", 42}, {"prompt_tokens", 6}}));
   const Json delta = Json::parse(writer.delta({.text = "x", .token_ids = {4, 5}}));
   EXPECT_EQ(delta["kantha"], Json({{"token_ids", {4, 5}}}));
   EXPECT_EQ(Json::parse(writer.finish(0, "stop", {2}))["kantha"]["token_ids"], Json({2}));

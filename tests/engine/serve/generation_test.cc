@@ -292,6 +292,7 @@ TEST(Generation, ResumedStreamGoesOnWhereItStopped) {
   EXPECT_EQ(chunks[0]["choices"][0]["delta"], Json({{"content", "i"}}));  // no second role
   EXPECT_EQ(chunks[0]["kantha"]["token_ids"], Json(byte_tokens("i")));
   EXPECT_EQ(chunks[0]["kantha"]["seed"], 5);
+  EXPECT_EQ(chunks[0]["kantha"]["prompt_tokens"], chunks.back()["usage"]["prompt_tokens"]);
   EXPECT_EQ(chunks.back()["usage"]["completion_tokens"], 7);
   EXPECT_EQ(served.engine().submitted().at(0).resumed, byte_tokens("Par"));
 }
