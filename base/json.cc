@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <type_traits>
 #include <utility>
@@ -11,6 +12,7 @@ namespace kantha {
 namespace {
 
 /// Walks the text and leaves behind how far the parser has read, which its callbacks do not tell.
+/// Costs a store for each byte; so only a text that is at fault is read with it.
 class TrackedChar {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -61,17 +63,26 @@ class Builder {
   bool start_object(std::size_t) { return open(Value::object()); }
   bool start_array(std::size_t) { return open(Value::array()); }
   bool end_object() {
-    keys_.pop_back();
+    if constexpr (kOrdered) keys_.pop_back();
     return close();
   }
   bool end_array() { return close(); }
 
   bool key(std::string& name) {
-    if (!keys_.back().insert(name).second) {
+    bool is_new = false;
+    if constexpr (kOrdered) {
+      is_new = keys_.back().insert(name).second;
+    } else {
+      auto& members = open_.back()->template get_ref<typename Value::object_t&>();
+      const auto [member, inserted] = members.try_emplace(name, nullptr);
+      member_ = &member->second;
+      is_new = inserted;
+    }
+    if (!is_new) {
       return fail("duplicate key " +
                   Json(name.substr(0, 64)).dump(-1, ' ', false, Json::error_handler_t::replace));
     }
-    key_ = std::move(name);
+    if constexpr (kOrdered) key_ = std::move(name);
     return true;
   }
 
@@ -119,12 +130,13 @@ class Builder {
       parent.push_back(std::move(value));
       return &parent.back();
     }
-    auto& members = parent.template get_ref<typename Value::object_t&>();
-    if constexpr (std::is_same_v<Value, OrderedJson>) {
+    if constexpr (kOrdered) {
       // Its own insert looks through all members first; `key` has seen to duplicates already.
+      auto& members = parent.template get_ref<typename Value::object_t&>();
       return &members.emplace_back(std::move(key_), std::move(value)).second;
     } else {
-      return &members.emplace(std::move(key_), std::move(value)).first->second;
+      *member_ = std::move(value);
+      return member_;
     }
   }
 
@@ -136,13 +148,18 @@ class Builder {
     Value* placed = add(std::move(container));
     if (placed == nullptr) return false;
     open_.push_back(placed);
-    if (is_object) keys_.emplace_back();
+    if constexpr (kOrdered) {
+      if (is_object) keys_.emplace_back();
+    }
     return true;
   }
   bool close() {
     open_.pop_back();
     return true;
   }
+
+  /// Its objects are vectors, which do not know their keys.
+  static constexpr bool kOrdered = std::is_same_v<Value, OrderedJson>;
 
   const JsonLimits& limits_;
   const char* begin_;
@@ -152,10 +169,23 @@ class Builder {
   /// Open containers, outermost first. A parent is not touched while a child is open, so that the
   /// pointers stay good.
   std::vector<Value*> open_;
-  std::vector<std::set<std::string>> keys_;
-  std::string key_;
+  std::vector<std::set<std::string>> keys_;  ///< of the open objects; kOrdered
+  std::string key_;                          ///< of the member to come; kOrdered
+  Value* member_ = nullptr;                  ///< the member to come; not kOrdered
   std::string error_;
 };
+
+/// nullopt: the text is at fault, and reading it again will tell where.
+template <class Value>
+std::optional<Value> parse_fast(std::string_view text, const JsonLimits& limits) {
+  Builder<Value> builder(limits, text.data());
+  try {
+    if (!Value::sax_parse(text.data(), text.data() + text.size(), &builder)) return std::nullopt;
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+  return std::move(builder).take();
+}
 
 template <class Value>
 Result<Value> parse(std::string_view text, const JsonLimits& limits) {
@@ -167,6 +197,7 @@ Result<Value> parse(std::string_view text, const JsonLimits& limits) {
   if (const auto nul = text.find('\0'); nul != text.npos) {
     return invalid_argument("invalid JSON at byte " + std::to_string(nul) + ": NUL byte");
   }
+  if (auto value = parse_fast<Value>(text, limits)) return *std::move(value);
   Builder<Value> builder(limits, text.data());
   const TrackedChar first(text.data(), builder.reached());
   const TrackedChar last(text.data() + text.size(), builder.reached());
