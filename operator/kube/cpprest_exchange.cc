@@ -24,7 +24,17 @@ void ExecutorGate::shut() {
 }
 
 void CpprestExchange::tell() {
-  gate_->post([self = shared_from_this()] { self->changed_.notify(); });
+  {
+    const std::scoped_lock lock(mutex_);
+    if (std::exchange(is_told_, true)) return;
+  }
+  gate_->post([self = shared_from_this()] {
+    {
+      const std::scoped_lock lock(self->mutex_);
+      self->is_told_ = false;
+    }
+    self->changed_.notify();
+  });
 }
 
 void CpprestExchange::on_head(int status, net::Headers headers) {
@@ -34,19 +44,21 @@ void CpprestExchange::on_head(int status, net::Headers headers) {
     headers_ = std::move(headers);
     has_head_ = true;
   }
-  tell();
+  if (wakes_ == CpprestWakes::kEachPart) tell();
 }
 
 void CpprestExchange::on_piece(std::string bytes, std::function<void()> go_on) {
+  bool is_full = false;
   {
     const std::scoped_lock lock(mutex_);
     if (!is_cancelled_) {
       buffered_ += bytes;
-      if (buffered_.size() > kBufferedBytesMax) go_on_ = std::exchange(go_on, nullptr);
+      is_full = buffered_.size() > kBufferedBytesMax;
+      if (is_full) go_on_ = std::exchange(go_on, nullptr);
     }
   }
   if (go_on) go_on();
-  tell();
+  if (is_full || wakes_ == CpprestWakes::kEachPart) tell();
 }
 
 void CpprestExchange::on_end() {

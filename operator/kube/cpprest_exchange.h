@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -30,6 +31,12 @@ class ExecutorGate {
   std::optional<boost::asio::any_io_executor> executor_;
 };
 
+/// When an exchange wakes our executor; each time costs two switches of threads.
+enum class CpprestWakes : std::uint8_t {
+  kEachPart,  ///< at the head and at each piece: a watch
+  kAtEnd,     ///< when all is there, or no more may be held: a call
+};
+
 /// One request through a CpprestLink and its answer, awaited on our executor. At most
 /// kBufferedBytesMax and one piece more are held; then the server is not read from.
 class CpprestExchange final : public CpprestSink,
@@ -37,8 +44,9 @@ class CpprestExchange final : public CpprestSink,
  public:
   static constexpr std::size_t kBufferedBytesMax = 256u << 10;
 
-  CpprestExchange(boost::asio::any_io_executor executor, std::shared_ptr<ExecutorGate> gate)
-      : gate_(std::move(gate)), changed_(std::move(executor)) {}
+  CpprestExchange(boost::asio::any_io_executor executor, std::shared_ptr<ExecutorGate> gate,
+                  CpprestWakes wakes)
+      : gate_(std::move(gate)), wakes_(wakes), changed_(std::move(executor)) {}
 
   /// Sends the request and waits for the answer's head. Executor's thread, as all that follows.
   static net::Task<Status> begin(std::shared_ptr<CpprestExchange> self,
@@ -59,12 +67,13 @@ class CpprestExchange final : public CpprestSink,
   void on_failure(bool was_taken, std::string message) override;
 
  private:
-  /// Wakes whoever waits on the executor.
+  /// Wakes whoever waits on the executor, once for all that came until it runs.
   void tell();
   std::optional<Status> head_now();
   std::optional<Result<std::string>> piece_now();
 
   std::shared_ptr<ExecutorGate> gate_;
+  const CpprestWakes wakes_;
   // Executor's thread.
   net::Notify changed_;
   std::function<void()> stop_;
@@ -73,6 +82,7 @@ class CpprestExchange final : public CpprestSink,
   net::Headers headers_;
 
   std::mutex mutex_;
+  bool is_told_ = false;  ///< a wake-up is under way
   bool has_head_ = false;
   bool has_ended_ = false;
   bool is_cancelled_ = false;

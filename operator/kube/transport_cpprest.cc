@@ -77,9 +77,9 @@ Error closed() { return {Code::kCancelled, "the transport is closed"}; }
 /// An exchange that close() finds, and that ends with this.
 class CpprestStream final : public net::ResponseStream {
  public:
-  explicit CpprestStream(std::shared_ptr<Shared> shared)
+  CpprestStream(std::shared_ptr<Shared> shared, CpprestWakes wakes)
       : shared_(std::move(shared)),
-        exchange_(std::make_shared<CpprestExchange>(shared_->executor, shared_->gate)) {
+        exchange_(std::make_shared<CpprestExchange>(shared_->executor, shared_->gate, wakes)) {
     shared_->exchanges.insert(exchange_);
   }
   ~CpprestStream() override {
@@ -102,11 +102,12 @@ class CpprestStream final : public net::ResponseStream {
   std::shared_ptr<CpprestExchange> exchange_;
 };
 
-net::Task<OpenResult> open_stream(std::shared_ptr<Shared> shared, RenewableLink* link,
+net::Task<OpenResult> open_stream(std::shared_ptr<Shared> shared, CpprestWakes wakes,
                                   net::HttpRequest request, Duration header_timeout) {
   if (shared->is_closed) co_return closed();
   shared->refresh();
-  auto stream = std::make_unique<CpprestStream>(shared);
+  RenewableLink* link = wakes == CpprestWakes::kAtEnd ? &shared->calls : &shared->watches;
+  auto stream = std::make_unique<CpprestStream>(shared, wakes);
   net::HttpRequest complete = shared->session.complete(std::move(request));
   // Held by `shared`, which this frame holds.
   std::shared_ptr<CpprestLink> current = link->get(shared->session);
@@ -129,9 +130,9 @@ net::Task<Result<net::HttpResponse>> call_whole(std::shared_ptr<Shared> shared,
                                                 std::size_t body_bytes_max) {
   const Clock& clock = shared->session.clock();
   const TimePoint deadline = clock.now() + timeout;
-  RenewableLink* link = &shared->calls;
-  CO_TRY(std::unique_ptr<net::ResponseStream> stream,
-         co_await open_stream(std::move(shared), link, std::move(request), timeout));
+  CO_TRY(
+      std::unique_ptr<net::ResponseStream> stream,
+      co_await open_stream(std::move(shared), CpprestWakes::kAtEnd, std::move(request), timeout));
   co_return co_await read_whole(std::move(stream), clock, deadline, body_bytes_max);
 }
 
@@ -150,7 +151,7 @@ class CpprestTransport final : public Transport {
     return call_whole(shared_, std::move(request), timeout, body_bytes_max);
   }
   net::Task<OpenResult> open(net::HttpRequest request, Duration header_timeout) override {
-    return open_stream(shared_, &shared_->watches, std::move(request), header_timeout);
+    return open_stream(shared_, CpprestWakes::kEachPart, std::move(request), header_timeout);
   }
   void close() override {
     shared_->is_closed = true;
