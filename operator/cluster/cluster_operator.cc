@@ -1,5 +1,6 @@
 #include "operator/cluster/cluster_operator.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -18,6 +19,8 @@ namespace {
 
 constexpr Duration kLookForSync = std::chrono::milliseconds(250);
 constexpr Duration kForEver = std::chrono::hours(24);
+/// Events may be written at this part of the rate of all other calls, and beside them.
+constexpr double kEventShare = 4;
 
 Json failures_json(const runtime::Controller& controller) {
   Json out = Json::array();
@@ -51,7 +54,10 @@ struct ClusterOperator::Body {
         client(transport, limiter, metrics),
         lease_limiter(clock, 0, 1),
         lease_client(transport, lease_limiter, metrics),
-        events(executor, clock, client, serving::kManagedBy, settings.identity),
+        event_limiter(clock, settings.calls_per_second / kEventShare,
+                      std::max(1.0, settings.calls_burst / kEventShare)),
+        event_client(transport, event_limiter, metrics),
+        events(executor, clock, event_client, metrics, serving::kManagedBy, settings.identity),
         stores(executor, clock, random_bits(seed, 1), client, metrics, settings.namespaces,
                [this](const kube::ObjectKey& key) { controller.trigger(key); }),
         guarded(clock, client, metrics, seams()),
@@ -160,6 +166,8 @@ struct ClusterOperator::Body {
   kube::ApiClient client;
   kube::RateLimiter lease_limiter;  ///< the lease waits for nobody
   kube::ApiClient lease_client;
+  kube::RateLimiter event_limiter;  ///< nothing waits for news
+  kube::ApiClient event_client;
   runtime::DeletionBreaker breaker;
   kube::EventRecorder events;
   std::unique_ptr<runtime::LeaderLease> lease;
@@ -209,6 +217,8 @@ Json ClusterOperator::debug_state() const {
                   {"processing", queue.processing_count()}};
   out["failures"] = failures_json(body_->controller);
   out["writes"] = body_->guarded.write_count();
+  out["eventsQueued"] = body_->events.queued_count();
+  out["eventsDropped"] = body_->events.dropped_count();
   out["deletesInLastMinute"] = body_->breaker.recent_count(body_->clock.now());
   out["deletesHeldBack"] = body_->breaker.refused_count();
   out["scopes"] = Json::array();

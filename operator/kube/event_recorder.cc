@@ -1,6 +1,8 @@
 #include "operator/kube/event_recorder.h"
 
+#include <algorithm>
 #include <deque>
+#include <set>
 #include <utility>
 
 #include "base/log.h"
@@ -9,7 +11,9 @@
 namespace kantha::kube {
 namespace {
 
+/// A burst of news about every object of a large cluster; an entry is some hundred bytes.
 constexpr std::size_t kQueuedMax = 1000;
+constexpr int kWriters = 4;
 constexpr int kTriesMax = 3;
 constexpr Duration kTryAgain = std::chrono::seconds(1);
 constexpr Duration kFlushTime = std::chrono::seconds(5);
@@ -30,19 +34,26 @@ bool is_worth_a_retry(const Error& error) {
 
 struct EventRecorder::Body {
   Body(boost::asio::any_io_executor executor, const Clock& with, ApiClient& through,
-       std::string component_name, std::string instance_name)
+       MetricRegistry& metrics, std::string component_name, std::string instance_name)
       : clock(with),
         client(through),
         component(std::move(component_name)),
         instance(std::move(instance_name)),
         changed(std::move(executor)),
+        dropped(metrics.counter("kantha_operator_events_dropped_total",
+                                "Events that were lost to a full queue, or that no server took.",
+                                {})),
         ledger(static_cast<std::uint64_t>(with.wall_now().time_since_epoch().count()) ^
                std::hash<std::string>{}(instance)) {}
 
   static net::Task<void> run(std::shared_ptr<Body> self);
+  static net::Task<void> write_queued(std::shared_ptr<Body> self);
   static net::Task<void> write(std::shared_ptr<Body> self, std::uint64_t id);
   /// One try: PATCH of an object that should be there, else POST.
   static net::Task<Status> put(std::shared_ptr<Body> self, EventEntry entry);
+  void drop(std::size_t count);
+  /// The next entry that no other writer has in hand.
+  std::optional<std::uint64_t> take();
   bool is_time_up() const { return is_stopped && clock.now() >= stop_deadline; }
 
   const Clock& clock;
@@ -50,26 +61,51 @@ struct EventRecorder::Body {
   std::string component;
   std::string instance;
   net::Notify changed;
+  Counter& dropped;
   EventLedger ledger;
   std::deque<std::uint64_t> queue = {};
-  std::size_t dropped = 0;
-  std::string last_failure = {};  ///< as it was logged last
+  std::set<std::uint64_t> in_hand = {};  ///< entries that are being written
+  std::size_t dropped_here = 0;          ///< by this recorder; the counter may be older
+  std::string last_failure = {};         ///< as it was logged last
   bool is_stopped = false;
   TimePoint stop_deadline{};
 };
 
-net::Task<void> EventRecorder::Body::run(std::shared_ptr<Body> self) {
+void EventRecorder::Body::drop(std::size_t count) {
+  dropped_here += count;
+  dropped.add(static_cast<double>(count));
+}
+
+std::optional<std::uint64_t> EventRecorder::Body::take() {
+  const auto next =
+      std::ranges::find_if(queue, [this](std::uint64_t id) { return !in_hand.contains(id); });
+  if (next == queue.end()) return std::nullopt;
+  const std::uint64_t id = *next;
+  queue.erase(next);
+  in_hand.insert(id);
+  return id;
+}
+
+net::Task<void> EventRecorder::Body::write_queued(std::shared_ptr<Body> self) {
   while (!self->is_time_up()) {
-    if (!self->queue.empty()) {
-      const std::uint64_t id = self->queue.front();
-      self->queue.pop_front();
-      co_await write(self, id);
+    const std::optional<std::uint64_t> id = self->take();
+    if (id) {
+      co_await write(self, *id);
+      self->in_hand.erase(*id);
       continue;
     }
+    // What is left is news of entries in other hands, and they look again.
     if (self->is_stopped) co_return;
     co_await self->changed.wait(kIdleWait);
   }
-  self->dropped += self->queue.size();
+}
+
+net::Task<void> EventRecorder::Body::run(std::shared_ptr<Body> self) {
+  const auto executor = co_await boost::asio::this_coro::executor;
+  net::TaskGroup writers(executor, "event writers");
+  for (int i = 0; i < kWriters; ++i) writers.spawn(write_queued(self));
+  co_await writers.join();
+  self->drop(self->queue.size());
   self->queue.clear();
 }
 
@@ -86,7 +122,7 @@ net::Task<void> EventRecorder::Body::write(std::shared_ptr<Body> self, std::uint
   }
   self->ledger.end_write(id, put_status.ok());
   if (put_status) co_return;
-  ++self->dropped;
+  self->drop(1);
   // A right that is missing is said once, not for each event.
   const bool is_news = self->last_failure != put_status.error().message;
   self->last_failure = put_status.error().message;
@@ -114,16 +150,23 @@ net::Task<Status> EventRecorder::Body::put(std::shared_ptr<Body> self, EventEntr
 }
 
 EventRecorder::EventRecorder(boost::asio::any_io_executor executor, const Clock& clock,
-                             ApiClient& client, std::string component, std::string instance)
-    : body_(std::make_shared<Body>(std::move(executor), clock, client, std::move(component),
-                                   std::move(instance))) {}
+                             ApiClient& client, MetricRegistry& metrics, std::string component,
+                             std::string instance)
+    : body_(std::make_shared<Body>(std::move(executor), clock, client, metrics,
+                                   std::move(component), std::move(instance))) {
+  metrics.gauge("kantha_operator_events_queued", "Events that wait to be written.", {},
+                [weak = std::weak_ptr<Body>(body_)] {
+                  const auto body = weak.lock();
+                  return body == nullptr ? 0.0 : static_cast<double>(body->queue.size());
+                });
+}
 
 EventRecorder::~EventRecorder() { stop(); }
 
 void EventRecorder::record(EventSubject subject, EventKind kind, std::string reason,
                            std::string message) {
   if (body_->is_stopped || body_->queue.size() >= kQueuedMax) {
-    ++body_->dropped;
+    body_->drop(1);
     return;
   }
   const EventLedger::Noted noted = body_->ledger.note(subject, kind, reason, std::move(message),
@@ -141,6 +184,8 @@ void EventRecorder::stop() {
   body_->changed.notify();
 }
 
-std::size_t EventRecorder::dropped_count() const { return body_->dropped; }
+std::size_t EventRecorder::dropped_count() const { return body_->dropped_here; }
+
+std::size_t EventRecorder::queued_count() const { return body_->queue.size(); }
 
 }  // namespace kantha::kube
