@@ -54,7 +54,8 @@ net::Task<Result<kube::ObjectPage>> GuardedClient::list(kube::Resource resource,
 net::Task<Result<Json>> GuardedClient::create(kube::ObjectKey owner, kube::Resource resource,
                                               std::string name_space, std::string body) {
   CO_TRY_OK(admit(resource, "create"));
-  Result<Json> answer = co_await client_.create(resource, std::move(name_space), std::move(body));
+  Result<Json> answer = co_await client_.create(resource, std::move(name_space), std::move(body),
+                                                kube::Content::kMetadata);
   if (answer.ok()) note(owner, resource, *answer);
   co_return answer;
 }
@@ -63,6 +64,7 @@ net::Task<Result<Json>> GuardedClient::patch(kube::ObjectKey owner, kube::Resour
                                              kube::ObjectKey key, std::string body,
                                              kube::PatchOptions options) {
   CO_TRY_OK(admit(resource, options.subresource.empty() ? "patch" : "patch_status"));
+  options.answer = kube::Content::kMetadata;
   Result<Json> answer =
       co_await client_.patch(resource, std::move(key), std::move(body), std::move(options));
   if (answer.ok()) note(owner, resource, *answer);

@@ -173,7 +173,8 @@ WorldStores::WorldStores(boost::asio::any_io_executor executor, const Clock& clo
 WorldStores::~WorldStores() = default;
 
 void WorldStores::add_watchers(Scope& scope) {
-  const auto add = [&](auto& store, std::string selector) {
+  const auto add = [&](auto& store, std::string selector,
+                       kube::Content content = kube::Content::kWhole) {
     connect(scope, store, trigger_);
     const std::uint64_t seed =
         random_bits(seed_, scopes_.size() * kWatched.size() + scope.watchers.size());
@@ -181,6 +182,7 @@ void WorldStores::add_watchers(Scope& scope) {
     options.resource = store.resource();
     options.name_space = scope.name_space;
     options.label_selector = std::move(selector);
+    options.content = content;
     scope.watchers.push_back(std::make_unique<runtime::Watcher>(
         executor_, clock_, seed, client_, metrics_, std::move(options),
         gated_sink_of(scope, store, trigger_)));
@@ -190,7 +192,7 @@ void WorldStores::add_watchers(Scope& scope) {
   add(scope.services, child_selector());
   add(scope.budgets, child_selector());
   add(scope.accounts, child_selector());
-  add(scope.config_maps, child_selector());
+  add(scope.config_maps, child_selector(), kube::Content::kMetadata);
 }
 
 Scope* WorldStores::scope_of(const std::string& name_space) {

@@ -6,6 +6,7 @@
 #include "base/json_text.h"
 #include "base/version.h"
 #include "operator/kube/api_query.h"
+#include "operator/kube/lean_text.h"
 
 namespace kantha::kube {
 namespace {
@@ -29,7 +30,8 @@ Error with_place(Error error, std::string_view verb, std::string_view target) {
 }
 
 Result<Json> json_of(const net::HttpResponse& response, const JsonLimits& limits) {
-  Result<Json> json = parse_json(response.body, limits);
+  std::string room;
+  Result<Json> json = parse_json(without_managed_fields(response.body, room), limits);
   if (!json) return malformed("the answer is no JSON: " + json.error().message);
   if (!json->is_object()) return malformed("the answer is no JSON object");
   return json;
@@ -111,11 +113,18 @@ std::string delete_body(const DeleteOptions& options) {
   return dump_json(body);
 }
 
+/// Source: Kubernetes docs, "API Concepts", "Metadata-only fetches".
+std::string accepted(Content content, std::string_view kind = "PartialObjectMetadata") {
+  if (content == Content::kWhole) return "application/json";
+  return "application/json;as=" + std::string(kind) + ";g=meta.k8s.io;v=v1,application/json;q=0.9";
+}
+
 net::HttpRequest request_of(std::string method, std::string target, std::string body = {},
-                            std::string content_type = "application/json") {
+                            std::string content_type = "application/json",
+                            std::string accept = "application/json") {
   net::HttpRequest request = {
       .method = std::move(method), .target = std::move(target), .body = std::move(body)};
-  request.headers.set("Accept", "application/json");
+  request.headers.set("Accept", std::move(accept));
   // The server names the field manager of a create after what stands before the slash.
   request.headers.set("User-Agent", "kantha-operator/" + std::string(version()));
   if (!request.body.empty()) request.headers.set("Content-Type", std::move(content_type));
@@ -194,8 +203,9 @@ net::Task<Result<Json>> ApiClient::get(Resource resource, ObjectKey key) {
 net::Task<Result<ObjectPage>> ApiClient::list(Resource resource, std::string name_space,
                                               ListOptions options) {
   std::string target = list_target(resource, name_space, options);
-  CO_TRY(net::HttpResponse answer,
-         co_await exchange("list", resource.plural, request_of("GET", std::move(target))));
+  net::HttpRequest request = request_of("GET", std::move(target));
+  request.headers.set("Accept", accepted(options.content, "PartialObjectMetadataList"));
+  CO_TRY(net::HttpResponse answer, co_await exchange("list", resource.plural, std::move(request)));
   CO_TRY(Json json, json_of(answer, kPageLimits));
   co_return page_of(std::move(json));
 }
@@ -206,6 +216,7 @@ net::Task<Result<std::unique_ptr<Watch>>> ApiClient::watch(Resource resource,
   co_await wait_for_turn();
   const TimePoint begun = limiter_.clock().now();
   net::HttpRequest request = request_of("GET", watch_target(resource, name_space, options));
+  request.headers.set("Accept", accepted(options.content));
   const std::string target = request.target;
   Result<std::unique_ptr<net::ResponseStream>> opened =
       co_await transport_.open(std::move(request), call_timeout_);
@@ -229,11 +240,12 @@ net::Task<Result<std::unique_ptr<Watch>>> ApiClient::watch(Resource resource,
 }
 
 net::Task<Result<Json>> ApiClient::create(Resource resource, std::string name_space,
-                                          std::string body) {
+                                          std::string body, Content answer_content) {
   std::string target = resource.collection_path(name_space);
   CO_TRY(const net::HttpResponse answer,
          co_await exchange("create", resource.plural,
-                           request_of("POST", std::move(target), std::move(body))));
+                           request_of("POST", std::move(target), std::move(body),
+                                      "application/json", accepted(answer_content))));
   co_return json_of(answer, kObjectLimits);
 }
 
@@ -244,7 +256,7 @@ net::Task<Result<Json>> ApiClient::patch(Resource resource, ObjectKey key, std::
   CO_TRY(const net::HttpResponse answer,
          co_await exchange(verb, resource.plural,
                            request_of("PATCH", std::move(target), std::move(body),
-                                      patch_content_type(options.kind))));
+                                      patch_content_type(options.kind), accepted(options.answer))));
   co_return json_of(answer, kObjectLimits);
 }
 

@@ -25,12 +25,17 @@
 /// Source: Kubernetes docs, "API Concepts".
 namespace kantha::kube {
 
+/// How much of each object an answer holds, managedFields left out in any case. kMetadata is asked
+/// for as PartialObjectMetadata; a server that does not know that answers with the whole.
+enum class Content : std::uint8_t { kWhole, kMetadata };
+
 struct ListOptions {
   std::string label_selector = {};
   std::string resource_version = {};        ///< "0": from the server's cache; empty: quorum read
   std::string resource_version_match = {};  ///< "NotOlderThan" or "Exact"
   std::int64_t limit = 500;                 ///< objects in one page
   std::string continue_token = {};
+  Content content = Content::kWhole;
 };
 
 /// One page of a collection. Objects carry no apiVersion and kind of their own.
@@ -45,6 +50,7 @@ struct WatchOptions {
   std::string resource_version = {};
   bool send_initial_events = false;  ///< WatchList: asks for bookmarks and NotOlderThan with it
   Duration server_timeout = std::chrono::seconds(300);  ///< the server ends the watch after this
+  Content content = Content::kWhole;
 };
 
 /// A watch that is open. Destroying it closes the connection.
@@ -64,6 +70,7 @@ struct PatchOptions {
   std::string field_manager = {};  ///< kApply only
   bool force = false;              ///< kApply only: take fields that another manager owns
   std::string subresource = {};
+  Content answer = Content::kWhole;
 };
 
 /// A delete happens only if the object still is the one that was decided on.
@@ -84,7 +91,8 @@ class ApiClient {
   net::Task<Result<std::unique_ptr<Watch>>> watch(Resource resource, std::string name_space,
                                                   WatchOptions options);
   /// POST. kAlreadyExists when the name is taken.
-  net::Task<Result<Json>> create(Resource resource, std::string name_space, std::string body);
+  net::Task<Result<Json>> create(Resource resource, std::string name_space, std::string body,
+                                 Content answer = Content::kWhole);
   /// PATCH; gives the object as it is now.
   net::Task<Result<Json>> patch(Resource resource, ObjectKey key, std::string body,
                                 PatchOptions options);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "operator/kube/lean_text.h"
+
 namespace kantha::kube {
 namespace {
 
@@ -52,7 +54,8 @@ Result<std::vector<WatchEvent>> WatchDecoder::feed(std::string_view bytes) {
 }
 
 std::optional<WatchEvent> WatchDecoder::decode(std::string_view line) {
-  Result<Json> parsed = parse_json(line, {.nodes_max = kNodesMax, .bytes_max = line_bytes_max_});
+  Result<Json> parsed = parse_json(without_managed_fields(line, lean_),
+                                   {.nodes_max = kNodesMax, .bytes_max = line_bytes_max_});
   if (!parsed || !parsed->is_object()) return std::nullopt;
   const auto name = parsed->find("type");
   const auto object = parsed->find("object");

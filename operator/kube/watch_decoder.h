@@ -17,7 +17,8 @@ enum class WatchEventType : unsigned char { kAdded, kModified, kDeleted, kBookma
 
 struct WatchEvent {
   WatchEventType type = WatchEventType::kAdded;
-  Json object;  ///< for kBookmark only metadata.resourceVersion and annotations mean something
+  Json object;  ///< its managedFields are empty; for kBookmark only metadata.resourceVersion and
+                ///< annotations mean something
 };
 
 /// Cuts lines out of pieces of any size. A line that is no event (malformed JSON, unknown type) is
@@ -39,6 +40,7 @@ class WatchDecoder {
 
   std::size_t line_bytes_max_;
   std::string pending_;
+  std::string lean_;  ///< room for one line without its managedFields
   std::size_t skipped_count_ = 0;
   bool is_broken_ = false;
 };

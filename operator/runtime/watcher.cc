@@ -146,14 +146,16 @@ kube::ListOptions Watcher::Body::list_options(const WatchDeed& deed) const {
           .resource_version = deed.resource_version,
           .resource_version_match = deed.resource_version_match,
           .limit = deed.limit,
-          .continue_token = deed.continue_token};
+          .continue_token = deed.continue_token,
+          .content = options.content};
 }
 
 kube::WatchOptions Watcher::Body::watch_options(const WatchDeed& deed) const {
   return {.label_selector = options.label_selector,
           .resource_version = deed.resource_version,
           .send_initial_events = deed.send_initial_events,
-          .server_timeout = deed.server_timeout};
+          .server_timeout = deed.server_timeout,
+          .content = options.content};
 }
 
 net::Task<void> Watcher::Body::run(std::shared_ptr<Body> self) {

@@ -24,7 +24,8 @@ struct WatcherOptions {
   kube::Resource resource;
   std::string name_space = {};  ///< empty: all
   std::string label_selector = {};
-  std::size_t pending_objects_max = 200'000;  ///< of one list, then it fails
+  std::size_t pending_objects_max = 200'000;      ///< of one list, then it fails
+  kube::Content content = kube::Content::kWhole;  ///< kMetadata where the store keeps no more
 };
 
 class Watcher {

@@ -116,6 +116,32 @@ TEST_F(ApiClientTest, PatchesInThreeForms) {
   }
 }
 
+TEST_F(ApiClientTest, AsksForMetadataAloneWhereTheRestIsNotRead) {
+  constexpr const char* kOne =
+      "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;q=0.9";
+  constexpr const char* kList =
+      "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;q=0.9";
+  transport_.answer(201, "{}");
+  EXPECT_TRUE(run(client_.create(kPods, "n", "{}", Content::kMetadata)).ok());
+  EXPECT_EQ(last().headers.find("accept"), kOne);
+  transport_.answer(200, "{}");
+  EXPECT_TRUE(run(client_.patch(kPods, {"n", "a"}, "{}", {.answer = Content::kMetadata})).ok());
+  EXPECT_EQ(last().headers.find("accept"), kOne);
+  transport_.answer(200, R"({"metadata":{"resourceVersion":"7"}})");
+  EXPECT_TRUE(run(client_.list(kPods, "n", {.content = Content::kMetadata})).ok());
+  EXPECT_EQ(last().headers.find("accept"), kList);
+  transport_.stream(200, {});
+  EXPECT_TRUE(run(client_.watch(kPods, "", {.content = Content::kMetadata})).ok());
+  EXPECT_EQ(last().headers.find("accept"), kOne);
+}
+
+TEST_F(ApiClientTest, NobodyGetsManagedFields) {
+  transport_.answer(200, R"({"metadata":{"managedFields":[{"manager":"m"}],"name":"a"}})");
+  const auto pod = run(client_.get(kPods, {"n", "a"}));
+  ASSERT_TRUE(pod.ok());
+  EXPECT_EQ(*pod, Json::parse(R"({"metadata":{"managedFields":[],"name":"a"}})"));
+}
+
 TEST_F(ApiClientTest, DeletesOnlyTheObjectThatWasDecidedOn) {
   transport_.answer(200, "{}");
   EXPECT_TRUE(run(client_.remove(kPods, {"n", "a"},

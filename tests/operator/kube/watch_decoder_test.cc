@@ -27,6 +27,15 @@ std::vector<std::string> names_of(WatchDecoder& decoder, const std::vector<std::
 
 using Names = std::vector<std::string>;
 
+TEST(WatchDecoder, LeavesOutManagedFields) {
+  WatchDecoder decoder;
+  const auto events = decoder.feed(
+      R"({"type":"ADDED","object":{"metadata":{"managedFields":[{"a":"]"}],"name":"x"}}})"
+      "\n");
+  ASSERT_EQ(events->size(), 1u);
+  EXPECT_EQ((*events)[0].object, Json::parse(R"({"metadata":{"managedFields":[],"name":"x"}})"));
+}
+
 TEST(WatchDecoder, KnowsTheFiveTypes) {
   WatchDecoder decoder;
   const auto events =
