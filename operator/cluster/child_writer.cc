@@ -3,7 +3,9 @@
 #include <functional>
 #include <utility>
 
+#include "base/log.h"
 #include "operator/kube/api_fault.h"
+#include "operator/serving/child_reset.h"
 #include "operator/serving/children.h"
 #include "operator/serving/covers.h"
 
@@ -28,30 +30,107 @@ kube::PatchOptions forced_apply() {
 bool is_fought_over(Pass& pass, const std::string& child, std::size_t digest) {
   const TimePoint now = pass.tools.clock.now();
   const auto last = pass.memory.repairs.find(child);
-  if (last != pass.memory.repairs.end() && last->second.digest == digest &&
-      now - last->second.at < kFightPause) {
-    pass.outcome.look_again(last->second.at + kFightPause - now);
-    return true;
-  }
-  pass.memory.repairs[child] = {digest, now};
-  return false;
+  if (last == pass.memory.repairs.end() || last->second.digest != digest) return false;
+  const Duration since = now - last->second.at;
+  if (since >= kFightPause) return false;
+  pass.outcome.look_again(kFightPause - since);
+  return true;
 }
 
-net::Task<void> repair(Pass& pass, ChildDocument document, std::string live_uid) {
-  const std::string what = name_of(document, pass.key);
-  const std::string child = std::string(document.resource.plural) + "/" + document.name;
-  const std::string wanted = dump_json(document.body);
-  if (is_fought_over(pass, child, std::hash<std::string>{}(wanted))) {
-    pass.outcome.add(
-        {"FieldConflict", what + ": another writer changes fields that belong to this operator"});
-    co_return;
-  }
+bool is_as_wanted(const Json& live, const OrderedJson& wanted) {
+  return serving::covers(live, wanted) && !serving::must_be_remade(live, wanted);
+}
+
+net::Task<Result<Json>> apply_child(Pass& pass, ChildDocument document, std::string live_uid) {
   // With its uid an apply cannot make anew what was deleted meanwhile.
   document.body["metadata"]["uid"] = std::move(live_uid);
   const kube::ObjectKey key{pass.key.name_space, document.name};
-  const Result<Json> done = co_await pass.tools.client.patch(
-      pass.key, document.resource, key, dump_json(document.body), forced_apply());
-  if (!done.ok()) pass.outcome.note(done.error(), "apply " + what);
+  co_return co_await pass.tools.client.patch(pass.key, document.resource, key,
+                                             dump_json(document.body), forced_apply());
+}
+
+/// Deletes ours so that the next pass makes it anew; only where nothing else heals.
+net::Task<bool> remake_child(Pass& pass, ChildDocument document, kube::ObjectMeta live) {
+  const std::string what = name_of(document, pass.key);
+  kube::DeleteOptions options;
+  options.uid = live.uid;
+  options.resource_version = live.resource_version;
+  const Status done =
+      co_await pass.tools.client.remove(pass.key, document.resource, live.key, options);
+  if (done.ok()) {
+    log_warn("child deleted, to be made anew: no edit leads to what it must be", {{"child", what}});
+    pass.outcome.look_again(kLeavingAgain);
+  } else if (kube::fault_of(done.error()) != kube::ApiFault::kNotFound) {
+    pass.outcome.note(done.error(), "delete " + what);
+  }
+  co_return done.ok();
+}
+
+/// Writes the whole spec of a child, and then owner and labels where they are missing, too.
+net::Task<Result<Json>> write_whole(Pass& pass, ChildDocument document, Json live) {
+  const kube::ObjectKey key{pass.key.name_space, document.name};
+  kube::PatchOptions options;
+  options.kind = kube::PatchKind::kJson;
+  Result<Json> done = co_await pass.tools.client.patch(
+      pass.key, document.resource, key, dump_json(serving::render_child_reset(live, document.body)),
+      options);
+  if (!done.ok() || serving::covers(*done, document.body)) co_return done;
+  std::string uid = live["metadata"]["uid"];
+  co_return co_await apply_child(pass, std::move(document), std::move(uid));
+}
+
+/// Brings back a child of ours that an apply does not mend. True: something was written.
+net::Task<bool> reset_child(Pass& pass, ChildDocument document, std::string live_uid) {
+  const std::string what = name_of(document, pass.key);
+  const kube::ObjectKey key{pass.key.name_space, document.name};
+  const Result<Json> live = co_await pass.tools.client.get(document.resource, key);
+  if (!live.ok()) {
+    pass.outcome.note(live.error(), "read " + what);
+    co_return false;
+  }
+  const Result<kube::ObjectMeta> meta = kube::object_meta_from_json(*live);
+  const Holder holder = holder_of(*live, *pass.object);
+  const bool is_ours = holder == Holder::kOurs || holder == Holder::kAdoptable;
+  if (!meta.ok() || !is_ours || meta->uid != live_uid) {
+    pass.outcome.look_again(kLeavingAgain);
+    co_return false;
+  }
+  if (holder == Holder::kOurs && serving::must_be_remade(*live, document.body)) {
+    co_return co_await remake_child(pass, std::move(document), *meta);
+  }
+  const Result<Json> done = co_await write_whole(pass, std::move(document), *live);
+  if (done.ok()) {
+    log_info("child reset", {{"child", what}});
+  } else {
+    pass.outcome.note(done.error(), "reset " + what);
+  }
+  co_return done.ok();
+}
+
+/// Applies, and resets where that is not enough. True: something was written.
+net::Task<bool> mend(Pass& pass, ChildDocument document, std::string live_uid) {
+  const Result<Json> done = co_await apply_child(pass, document, live_uid);
+  if (done.ok() && is_as_wanted(*done, document.body)) co_return true;
+  const bool may_be_in_the_way =
+      done.ok() || kube::fault_of(done.error()) == kube::ApiFault::kInvalid;
+  if (may_be_in_the_way && document.body.contains("spec")) {
+    co_return co_await reset_child(pass, std::move(document), std::move(live_uid));
+  }
+  if (!done.ok()) pass.outcome.note(done.error(), "apply " + name_of(document, pass.key));
+  co_return done.ok();
+}
+
+net::Task<void> repair(Pass& pass, ChildDocument document, std::string live_uid) {
+  const std::string child = std::string(document.resource.plural) + "/" + document.name;
+  const std::size_t digest = std::hash<std::string>{}(dump_json(document.body));
+  if (is_fought_over(pass, child, digest)) {
+    pass.outcome.add(
+        {"FieldConflict", name_of(document, pass.key) +
+                              ": another writer changes fields that belong to this operator"});
+    co_return;
+  }
+  const bool is_written = co_await mend(pass, std::move(document), std::move(live_uid));
+  if (is_written) pass.memory.repairs[child] = {digest, pass.tools.clock.now()};
 }
 
 net::Task<void> create_child(Pass& pass, ChildDocument document) {
@@ -101,7 +180,7 @@ net::Task<void> judge_holder(Pass& pass, ChildDocument document) {
   switch (holder) {
     case Holder::kOurs:
     case Holder::kAdoptable:
-      if (serving::covers(*live, document.body)) {
+      if (is_as_wanted(*live, document.body)) {
         pass.outcome.look_again(kLeavingAgain);  // the store is behind
       } else {
         co_await repair(pass, std::move(document), live->at("metadata").value("uid", ""));
@@ -141,7 +220,7 @@ net::Task<void> write_child(Pass& pass, ChildDocument document) {
     co_await judge_holder(pass, std::move(document));
   } else if (held->meta.is_deleting()) {
     pass.outcome.look_again(kLeavingAgain);
-  } else if (!held->text.empty() && !serving::covers(held->json(), document.body)) {
+  } else if (!held->text.empty() && !is_as_wanted(held->json(), document.body)) {
     const std::string uid = held->meta.uid;
     co_await repair(pass, std::move(document), uid);
   }

@@ -15,8 +15,10 @@
 ///   being deleted, or of an earlier object of our name → waited for;
 ///   anybody else's → trouble NameConflict, nothing is written.
 /// A child that differs is repaired by server-side apply with force, for every field of a document
-/// is ours. When the same repair is due again within a minute, somebody fights: trouble
-/// FieldConflict, and one write a minute.
+/// is ours. Where an apply is refused, or is not enough, because of what somebody else left in the
+/// object, its whole spec is written (child_reset.h); a Service that must gain or lose its cluster
+/// address, which no edit can do, is deleted and made anew. When the same repair is due again
+/// within a minute, somebody fights: trouble FieldConflict, and one repair a minute.
 namespace kantha::cluster {
 
 struct ChildDocument {

@@ -66,7 +66,7 @@ class Comparison {
  public:
   bool covered(const Json& live, const OrderedJson& wanted, std::string_view name,
                std::string_view parent) const {
-    if (wanted.is_object()) return object_covered(live, wanted, name);
+    if (wanted.is_object()) return object_covered(live, wanted, name, parent);
     if (wanted.is_array()) return list_covered(live, wanted, name, parent);
     if (is_quantity(parent, name)) return same_quantity(live, wanted);
     return same_scalar(live, wanted);
@@ -100,8 +100,22 @@ class Comparison {
     return dump_json(live) == dump_json(wanted);
   }
 
-  bool object_covered(const Json& live, const OrderedJson& wanted, std::string_view name) const {
+  /// A selector is one thing: a key of somebody else's in it would select fewer pods, or none.
+  static bool is_whole(std::string_view name, std::string_view parent) {
+    return (name == "selector" && parent == "spec") ||
+           (name == "matchLabels" && parent == "selector");
+  }
+
+  /// What the server drops because it is what absence means.
+  static bool is_absence(std::string_view key, const OrderedJson& value) {
+    if (value.is_null() || (value.is_object() && value.empty())) return true;
+    return key == "publishNotReadyAddresses" && value == false;
+  }
+
+  bool object_covered(const Json& live, const OrderedJson& wanted, std::string_view name,
+                      std::string_view parent) const {
     if (!live.is_object()) return false;
+    if (is_whole(name, parent) && live.size() != wanted.size()) return false;
     return std::all_of(wanted.items().begin(), wanted.items().end(), [&](const auto& entry) {
       const std::string& key = entry.key();
       if (key == "stringData") return true;
@@ -110,7 +124,7 @@ class Comparison {
       // Items of a list carry neither; what an object is, its place on the server says.
       const bool is_type = name.empty() && (key == "apiVersion" || key == "kind");
       if (found == live.end() && is_type) return true;
-      if (found == live.end()) return value.is_null() || (value.is_object() && value.empty());
+      if (found == live.end()) return is_absence(key, value);
       return covered(*found, value, key, name);
     });
   }

@@ -12,9 +12,11 @@ namespace kantha::serving {
 ///     protocol; mounts by mountPath; owner references by uid; …), in any order, others' entries
 ///     ignored;
 ///   - finalizers as a set, and tolerations, to which admission adds its own;
+///   - selectors of Services and budgets as a whole, for one key more selects fewer pods;
 ///   - other lists (args, drop, items) as a whole, in order;
 ///   - quantities by value: "1000m" is "1" (under requests, limits, sizeLimit);
-///   - an empty object is covered by its absence, for the server drops some of them;
+///   - an empty object, and publishNotReadyAddresses false, is covered by its absence, for the
+///     server drops some of them;
 ///   - apiVersion and kind may be missing in `live`: items of a list carry none;
 ///   - stringData of a Secret is not compared: the server stores it encoded.
 bool covers(const Json& live, const OrderedJson& wanted);

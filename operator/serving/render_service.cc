@@ -24,6 +24,7 @@ OrderedJson render_service(const ClusterServing& owner) {
   OrderedJson out = service(owner, service_name(name));
   OrderedJson& spec = out["spec"];
   spec["type"] = "ClusterIP";
+  spec["publishNotReadyAddresses"] = false;
   spec["selector"] = pod_selector(name);
   spec["ports"] = OrderedJson::array({port("http", 80, "api")});
   return out;

@@ -130,6 +130,17 @@ std::optional<Refusal> check_port_names(const Table& table, const Json& service)
   return std::nullopt;
 }
 
+/// What an apply leaves behind when somebody else said from the other end what may be missing.
+std::optional<Refusal> check_budget(const Table& table, const Json& budget) {
+  const Json spec = budget.value("spec", Json::object());
+  if (!spec.contains("minAvailable") || !spec.contains("maxUnavailable")) return std::nullopt;
+  return invalid(table.kind, budget["metadata"]["name"],
+                 {{"spec", "FieldValueInvalid",
+                   fmt::format("Invalid value: {}: minAvailable and maxUnavailable cannot be both "
+                               "set",
+                               dump_json(spec))}});
+}
+
 void prepare_service(const ObjectStore& store, Json& service) {
   Json& spec = service["spec"];
   fill(spec, "type", "ClusterIP");
@@ -236,6 +247,7 @@ std::optional<Refusal> prepare_new(ObjectStore& store, const Table& table, Json&
   if (kind.is_custom) return prepare_custom(table, object);
   if (kind.plural == "pods") return prepare_pod(store, table, object);
   if (kind.plural == "services") prepare_service(store, object);
+  if (kind.plural == "poddisruptionbudgets") return check_budget(table, object);
   if (kind.plural == "secrets") {
     fill(object, "type", "Opaque");
     if (object.contains("stringData")) object.erase("stringData");
@@ -292,6 +304,7 @@ std::optional<Refusal> prepare_change(const Table& table, const Json& before, Js
     }
     if (auto refusal = check_port_names(table, after)) return refusal;
   }
+  if (table.kind.plural == "poddisruptionbudgets") return check_budget(table, after);
   return check_immutable(table, before, after);
 }
 

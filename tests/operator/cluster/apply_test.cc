@@ -73,6 +73,101 @@ TEST_F(ApplyTest, AChangedChildIsRepairedOnceAndThenAtMostOnceAMinute) {
   EXPECT_EQ(condition_status("m", "Degraded"), "False") << "the other writer has stopped";
 }
 
+TEST_F(ApplyTest, WhateverIsEditedInAChildIsUndoneAtOnceAndNothingIsWrittenTwice) {
+  start();
+  apply(serving("m"));
+  work_seconds(3);
+  const Json service = find(kube::kServices, "m")->at("spec");
+  const Json headless = find(kube::kServices, "m-pods")->at("spec");
+  const Json budget = find(kube::kPodDisruptionBudgets, "m")->at("spec");
+  const struct {
+    const char* what;
+    kube::Resource resource;
+    const char* name;
+    const char* edit;
+    Json spec;
+  } cases[] = {
+      // An apply merges ports by number and protocol: it would leave two of one name.
+      {"a port's number", kube::kServices, "m",
+       R"({"ports": [{"name": "http", "port": 81, "protocol": "TCP", "targetPort": "api"}]})",
+       service},
+      {"a port's protocol", kube::kServices, "m",
+       R"({"ports": [{"name": "http", "port": 80, "protocol": "UDP", "targetPort": "api"}]})",
+       service},
+      {"both ports of the headless one", kube::kServices, "m-pods",
+       R"({"ports": [{"name": "admin", "port": 8000, "protocol": "TCP", "targetPort": "api"},
+                     {"name": "api", "port": 8001, "protocol": "TCP", "targetPort": "api"}]})",
+       headless},
+      {"the selector, which gets a key more", kube::kServices, "m", R"({"selector": {"a": "b"}})",
+       service},
+      {"addresses that are not ready", kube::kServices, "m",
+       R"({"publishNotReadyAddresses": true})", service},
+      {"a budget from the other end", kube::kPodDisruptionBudgets, "m",
+       R"({"maxUnavailable": null, "minAvailable": 1})", budget},
+      {"a budget of fewer pods", kube::kPodDisruptionBudgets, "m",
+       R"({"selector": {"matchLabels": {"a": "b"}}})", budget},
+  };
+  for (const auto& c : cases) {
+    run_seconds(61);  // the same repair within a minute would be a fight
+    const Json edit = Json::parse(c.edit);
+    server_.edit(
+        c.resource, {"a", c.name}, [&](Json& object) { object["spec"].merge_patch(edit); }, "user");
+    run_seconds(3);
+    Json after = find(c.resource, c.name)->at("spec");
+    if (after.value("publishNotReadyAddresses", true) == false) {
+      after.erase("publishNotReadyAddresses");
+    }
+    Json before = c.spec;
+    before.erase("publishNotReadyAddresses");
+    if (std::string_view(c.name) == "m-pods") after.erase("publishNotReadyAddresses");
+    EXPECT_EQ(after, before) << c.what;
+    EXPECT_EQ(condition_status("m", "Degraded"), "False") << c.what << condition("m", "Degraded");
+    const std::size_t writes = write_count();
+    run_seconds(10);
+    EXPECT_EQ(write_count(), writes) << c.what;
+  }
+}
+
+TEST_F(ApplyTest, AServiceOfAnotherKindOfAddressIsMadeAnewOnlyWhenItIsOurs) {
+  start();
+  apply(serving("m"));
+  work_seconds(3);
+  // Somebody deletes the headless one and makes it again with an address, owner and all.
+  Json made = *find(kube::kServices, "m-pods");
+  const std::string name = made["metadata"]["name"];
+  for (const char* field : {"uid", "resourceVersion", "creationTimestamp", "managedFields"}) {
+    made["metadata"].erase(field);
+  }
+  made.erase("status");
+  for (const char* field : {"clusterIP", "clusterIPs"}) made["spec"].erase(field);
+  settings_.leader_elect = false;
+  stop_all();
+  server_.remove(kube::kServices, {"a", name}, "user");
+  server_.create(kube::kServices, made, "user");
+  ASSERT_NE(find(kube::kServices, name)->at("spec").at("clusterIP"), "None");
+  start();
+  run_seconds(10);
+  EXPECT_EQ(find(kube::kServices, name)->at("spec").at("clusterIP"), "None");
+  EXPECT_EQ(condition_status("m", "Degraded"), "False") << condition("m", "Degraded");
+}
+
+TEST_F(ApplyTest, AChildThatAnAdmissionRuleHoldsIsNotDeletedButToldOf) {
+  start();
+  apply(serving("m"));
+  work_seconds(3);
+  const Json uid = find(kube::kServices, "m")->at("metadata").at("uid");
+  server_.edit(
+      kube::kServices, {"a", "m"}, [](Json& object) { object["spec"]["ports"][0]["port"] = 81; },
+      "user");
+  server_.set_access_rule([](const fake::Access& access) {
+    return !(access.plural == "services" && access.verb == "patch" &&
+             access.user.starts_with("kantha-operator"));
+  });
+  run_seconds(10);
+  EXPECT_EQ(find(kube::kServices, "m")->at("metadata").at("uid"), uid);
+  EXPECT_EQ(condition("m", "Degraded").value("reason", ""), "Forbidden");
+}
+
 TEST_F(ApplyTest, ChildrenThatLostLabelOrOwnerAreTakenBack) {
   start();
   apply(serving("m"));
