@@ -1,17 +1,31 @@
 #include "base/digest.h"
 
 #include <fcntl.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace kantha {
 namespace {
+
+std::string hex_of(std::span<const unsigned char> bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const unsigned char byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
 
 class Sha256 {
  public:
@@ -28,14 +42,7 @@ class Sha256 {
     std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
     unsigned int size = 0;
     CHECK(EVP_DigestFinal_ex(context_.get(), digest.data(), &size) == 1);
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    std::string text;
-    text.reserve(2 * std::size_t{size});
-    for (unsigned int i = 0; i < size; ++i) {
-      text += kDigits[digest[i] >> 4];
-      text += kDigits[digest[i] & 15];
-    }
-    return text;
+    return hex_of({digest.data(), size});
   }
 
  private:
@@ -57,6 +64,20 @@ class OpenFile {
 };
 
 }  // namespace
+
+std::string hmac_sha256_hex(std::string_view key, std::string_view text) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned int size = 0;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
+  const unsigned char* made = HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), bytes,
+                                   text.size(), digest.data(), &size);
+  CHECK(made != nullptr, "OpenSSL has no HMAC");
+  return hex_of({digest.data(), size});
+}
+
+bool same_digest(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
 
 std::string sha256_hex(std::string_view bytes) {
   Sha256 digest;

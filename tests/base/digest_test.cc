@@ -32,6 +32,20 @@ TEST(Sha256, AMissingFileIsNotFoundAndNamed) {
   EXPECT_EQ(result.error().message, "/nonexistent/model.gguf: No such file or directory");
 }
 
+// RFC 4231, test cases 1 and 2.
+TEST(HmacSha256, GivesThePublishedVectors) {
+  EXPECT_EQ(hmac_sha256_hex(std::string(20, '\x0b'), "Hi There"),
+            "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+  EXPECT_EQ(hmac_sha256_hex("Jefe", "what do ya want for nothing?"),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+}
+
+TEST(SameDigest, ComparesWholeTexts) {
+  EXPECT_TRUE(same_digest("ab", "ab"));
+  EXPECT_FALSE(same_digest("ab", "ac"));
+  EXPECT_FALSE(same_digest("ab", "abc"));
+}
+
 TEST(Sha256, AFolderIsAnError) { EXPECT_FALSE(sha256_hex_of_file("/").ok()); }
 
 }  // namespace
