@@ -21,12 +21,16 @@ const char* type_of(int status) {
   return status >= 500 ? "server_error" : "invalid_request_error";
 }
 
-std::string error_body(int status, std::string_view message) {
+OrderedJson text_or_null(const std::string& text) {
+  return text.empty() ? OrderedJson(nullptr) : OrderedJson(text);
+}
+
+std::string error_body(const DoorError& wrong) {
   OrderedJson error;
-  error["message"] = message;
-  error["type"] = type_of(status);
-  error["param"] = nullptr;
-  error["code"] = code_of(status);
+  error["message"] = wrong.message;
+  error["type"] = wrong.type.empty() ? type_of(wrong.status) : wrong.type;
+  error["param"] = text_or_null(wrong.param);
+  error["code"] = wrong.code.empty() ? code_of(wrong.status) : OrderedJson(wrong.code);
   OrderedJson body;
   body["error"] = std::move(error);
   return dump_json(body);
@@ -34,19 +38,25 @@ std::string error_body(int status, std::string_view message) {
 
 }  // namespace
 
-net::HttpResponse door_error(int status, std::string_view message, int retry_after_seconds) {
+net::HttpResponse door_error(const DoorError& error) {
   net::HttpResponse response;
-  response.status = status;
+  response.status = error.status;
   response.headers.set("Content-Type", "application/json");
-  if (retry_after_seconds > 0) {
-    response.headers.set("Retry-After", std::to_string(retry_after_seconds));
+  if (error.retry_after_seconds > 0) {
+    response.headers.set("Retry-After", std::to_string(error.retry_after_seconds));
   }
-  response.body = error_body(status, message);
+  response.body = error_body(error);
   return response;
 }
 
+net::HttpResponse door_error(int status, std::string_view message, int retry_after_seconds) {
+  return door_error({.status = status,
+                     .message = std::string(message),
+                     .retry_after_seconds = retry_after_seconds});
+}
+
 std::string door_error_event(std::string_view message) {
-  return net::sse_data(error_body(502, message));
+  return net::sse_data(error_body({.status = 502, .message = std::string(message)}));
 }
 
 net::Task<void> door_send(net::ResponseWriter& writer, net::HttpResponse response) {
