@@ -38,4 +38,9 @@ void Outcome::note(const Error& failure, const std::string& what) {
   }
 }
 
+bool Pass::is_as_planned(const kube::ObjectMeta& live) const {
+  const auto known = planned.find(live.key.name);
+  return known != planned.end() && known->second == live.resource_version;
+}
+
 }  // namespace kantha::cluster

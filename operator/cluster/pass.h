@@ -49,6 +49,8 @@ struct ObjectMemory {
   std::string status_refusal = {};               ///< why the status can't be written; empty: it can
   serving::FactsByPod facts = {};                ///< what nodeds said of their engines, by pod uid
   std::map<std::string, TimePoint> pushed = {};  ///< by pod uid: when it was last sent its config
+  /// Since when a claim of another pass has stood in the way (capacity_claim.h).
+  std::map<std::string, TimePoint> claims_met = {};
 };
 
 /// What a pass has come to.
@@ -84,6 +86,8 @@ struct Pass {
   std::map<std::string, std::string> planned = {};
 
   const std::string& uid() const { return object->meta.uid; }
+  /// A pod, read just now, is the one, in the state, that the plan was made from.
+  bool is_as_planned(const kube::ObjectMeta& live) const;
 };
 
 }  // namespace kantha::cluster

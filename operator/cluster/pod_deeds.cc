@@ -1,13 +1,14 @@
 #include "operator/cluster/pod_deeds.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "base/log.h"
+#include "operator/cluster/capacity_claim.h"
 #include "operator/cluster/child_writer.h"
 #include "operator/cluster/gather.h"
-#include "operator/cluster/live_pods.h"
 #include "operator/cluster/secret_writer.h"
 #include "operator/kube/api_fault.h"
 #include "operator/serving/children.h"
@@ -20,25 +21,6 @@ using serving::Action;
 using serving::ActionKind;
 
 constexpr Duration kSoon = std::chrono::seconds(2);
-
-/// Reads the object itself, and says whether the plan was made for what it is now.
-net::Task<bool> plan_is_current(Pass& pass) {
-  const Result<Json> live = co_await pass.tools.client.get(kube::kModelServings, pass.key);
-  if (!live.ok()) {
-    if (kube::fault_of(live.error()) == kube::ApiFault::kNotFound) {
-      pass.outcome.look_again(kSoon);
-    } else {
-      pass.outcome.note(live.error(), "read ModelServing " + pass.key.to_string());
-    }
-    co_return false;
-  }
-  const Result<kube::ObjectMeta> meta = kube::object_meta_from_json(*live);
-  const bool same = meta.ok() && meta->uid == pass.uid() &&
-                    meta->generation == pass.object->meta.generation &&
-                    meta->is_deleting() == pass.object->is_deleting();
-  if (!same) pass.outcome.look_again(kSoon);
-  co_return same;
-}
 
 /// The document with which a pod is ours: owner reference and labels, nothing of its spec.
 ChildDocument identity_of_pod(const Pass& pass, const std::string& pod, std::int64_t ordinal) {
@@ -80,12 +62,6 @@ bool user_asked(const Pass& pass, const Action& action) {
   return pass.object->is_deleting() || action.ordinal >= pass.object->serving.replicas_or_default();
 }
 
-/// The pod is the one, in the state, that the plan was made from.
-bool is_as_planned(const Pass& pass, const std::string& name, const kube::ObjectMeta& live) {
-  const auto planned = pass.planned.find(name);
-  return planned != pass.planned.end() && planned->second == live.resource_version;
-}
-
 bool breaker_allows(Pass& pass, const Action& action) {
   const TimePoint now = pass.tools.clock.now();
   const std::size_t fleet = pass.tools.stores.pod_count();
@@ -118,7 +94,7 @@ net::Task<void> delete_pod(Pass& pass, Action action) {
   const Result<kube::ObjectMeta> meta = kube::object_meta_from_json(*live);
   const kube::OwnerReference* owner = meta.ok() ? meta->controller() : nullptr;
   const bool is_ours = owner != nullptr && meta->uid == uid && owner->uid == pass.uid();
-  if (!is_ours || meta->is_deleting() || !is_as_planned(pass, action.pod, *meta)) {
+  if (!is_ours || meta->is_deleting() || !pass.is_as_planned(*meta)) {
     pass.outcome.look_again(kSoon);  // the store is behind
     co_return;
   }
@@ -164,35 +140,14 @@ net::Task<void> restart_engine(Pass& pass, const serving::ClusterObservation& se
   pass.outcome.look_again(kSoon);
 }
 
-/// Whether every pod still is as the plan saw it. What may be taken away depends on the others: one
-/// that went down unseen counts against the budget, too.
-net::Task<bool> pods_are_current(Pass& pass) {
-  const auto pods = co_await live_pods(pass);
-  if (!pods) co_return false;
-  std::size_t unchanged = 0;
-  for (const Json& pod : *pods) {
-    const Result<kube::ObjectMeta> meta = kube::object_meta_from_json(pod);
-    unchanged += meta.ok() && is_as_planned(pass, meta->key.name, *meta) ? 1 : 0;
-  }
-  // One that is missing here may have lost its label; that the next pass sees.
-  if (unchanged == pass.planned.size()) co_return true;
-  pass.outcome.look_again(kSoon);
-  co_return false;
-}
-
-bool takes_capacity(const Action& action) { return action.kind != ActionKind::kCreatePod; }
-
 }  // namespace
 
 net::Task<void> do_pod_deeds(Pass& pass, const serving::ClusterObservation& seen,
                              const std::vector<Action>& actions) {
-  const auto creates = std::count_if(actions.begin(), actions.end(),
-                                     [](const Action& a) { return !takes_capacity(a); });
-  const bool may_create = creates > 0 && co_await ensure_admin_secret(pass);
-  const bool takes = creates < static_cast<std::ptrdiff_t>(actions.size());
-  bool may_take = takes && co_await plan_is_current(pass);
-  // A deleted object has no budget left to keep.
-  if (may_take && !pass.object->is_deleting()) may_take = co_await pods_are_current(pass);
+  const bool creates =
+      std::ranges::find(actions, ActionKind::kCreatePod, &Action::kind) != actions.end();
+  const bool may_create = creates && co_await ensure_admin_secret(pass);
+  const std::set<std::string> taken = co_await may_take(pass, seen, actions);
   for (const Action& action : actions) {
     switch (action.kind) {
       case ActionKind::kCreatePod:
@@ -200,10 +155,10 @@ net::Task<void> do_pod_deeds(Pass& pass, const serving::ClusterObservation& seen
         break;
       case ActionKind::kDrainPod:
       case ActionKind::kDeletePod:
-        if (may_take) co_await delete_pod(pass, action);
+        if (taken.contains(action.pod)) co_await delete_pod(pass, action);
         break;
       case ActionKind::kRestartEngine:
-        if (may_take) co_await restart_engine(pass, seen, action);
+        if (taken.contains(action.pod)) co_await restart_engine(pass, seen, action);
         break;
     }
   }

@@ -11,8 +11,8 @@
 ///            noded drains on SIGTERM, within the pod's own grace
 ///   restart  one PATCH (config, revision, image), then the config is pushed to noded
 ///
-/// Before anything that takes capacity away the ModelServing itself is read from the API server:
-/// if it is not the one that was planned for, the plan comes from an old view and is dropped.
+/// What takes capacity away needs leave first (capacity_claim.h): the ModelServing and its pods are
+/// as they were planned for, and no other operator can act on the same picture.
 /// Deletes that the user asked for there (fewer replicas, deletion) are counted by the breaker, all
 /// others need its leave.
 namespace kantha::cluster {

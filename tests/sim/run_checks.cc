@@ -288,12 +288,13 @@ std::map<std::string, Json> end_state(fake::FakeApiServer& server) {
       if (plural == "secrets") object.erase("data");
       if (plural == "pods") {
         // How a pod came to its revision may differ; what it was told and runs may not.
-        for (const char* name : {"born-revision", "retold-from", "verified-revision"}) {
+        for (const char* name : {"born-revision", "retold-from", "verified-revision", "spared"}) {
           object["metadata"]["annotations"].erase(std::string("serving.kantha.dev/") + name);
         }
       }
       if (plural == "modelservings" && object.contains("status")) {
         object["status"].erase("decisions");
+        object["status"].erase("taking");
       }
       state.emplace(table->kind.kind + " " + path, std::move(object));
     }
