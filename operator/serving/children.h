@@ -23,6 +23,9 @@ inline constexpr const char* kAnnotationTold = "serving.kantha.dev/told-revision
 inline constexpr const char* kAnnotationBorn = "serving.kantha.dev/born-revision";
 /// On a pod that was told another revision than it was born with: the digest told before the last.
 inline constexpr const char* kAnnotationRetold = "serving.kantha.dev/retold-from";
+/// On a pod whose engine was told another image: how often it had restarted then; -1: never
+/// started.
+inline constexpr const char* kAnnotationImageTold = "serving.kantha.dev/image-told-at-restart";
 /// The told revision, once its engine was seen to run it; then nobody has to ask again.
 inline constexpr const char* kAnnotationVerified = "serving.kantha.dev/verified-revision";
 inline constexpr const char* kAnnotationPod = "serving.kantha.dev/pod-revision";

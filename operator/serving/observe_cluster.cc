@@ -106,8 +106,7 @@ class Observation {
     if (pod.verified_revision == pod.told_revision) return pod.told_revision;
     const bool config = facts != nullptr && !pod.engine_config_hash.empty() &&
                         facts->config_hash == pod.engine_config_hash;
-    return config && is_same_image(pod.engine_image, pod.engine) ? pod.told_revision
-                                                                 : std::string();
+    return config && runs_told_image(pod) ? pod.told_revision : std::string();
   }
 
   void add(const PodObject& pod) {

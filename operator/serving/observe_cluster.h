@@ -55,7 +55,7 @@ struct ClusterObservation {
   std::vector<ForeignPod> foreign;
   CapacityNeed capacity;
   bool any_ready = false;  ///< some pod's engine has its weights
-  /// Ready pods that still keep node autoscalers away (render_pod_release).
+  /// Ready pods that still keep node autoscalers away.
   std::vector<std::string> to_release;
   /// Pods whose noded must be asked before the plan can go on: running pods that were told a
   /// revision after their birth and are not known to run it.
@@ -74,9 +74,9 @@ struct ClusterObservation {
 /// its name is taken.
 ///
 /// A pod's revision is born-revision while it was never told another; else told-revision once it is
-/// noted as verified, or noded reports the hash of the config it was told and the kubelet the
-/// image; else unknown. A pod that was told back to what it was born with is one that was told: its
-/// engine still runs the other.
+/// noted as verified, or noded reports the hash of the config it was told and the engine runs the
+/// image (runs_told_image); else unknown. A pod that was told back to what it was born with is one
+/// that was told: its engine still runs the other.
 ClusterObservation observe_cluster(const ClusterServing& owner, const ClusterSettings& settings,
                                    const std::vector<const PodObject*>& pods,
                                    const FactsByPod& facts, Moment at);

@@ -1,6 +1,8 @@
 #include "operator/serving/pod_object.h"
 
 #include <algorithm>
+#include <charconv>
+#include <limits>
 
 #include "base/digest.h"
 #include "operator/kube/object_meta.h"
@@ -53,6 +55,15 @@ std::string take(std::map<std::string, std::string>& map, const char* key) {
   return found == map.end() ? std::string() : bounded_text(found->second, kNameBytesMax);
 }
 
+/// The restarts at which an image was told. What cannot be read is reached by no count.
+std::optional<std::int64_t> restarts_from_text(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  std::int64_t out = 0;
+  const char* last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, out);
+  return error == std::errc{} && end == last ? out : std::numeric_limits<std::int64_t>::max();
+}
+
 void read_meta(kube::ObjectMeta& meta, PodObject& out) {
   out.name_space = std::move(meta.key.name_space);
   out.name = std::move(meta.key.name);
@@ -69,6 +80,7 @@ void read_meta(kube::ObjectMeta& meta, PodObject& out) {
   out.born_revision = take(meta.annotations, kAnnotationBorn);
   out.pod_revision = take(meta.annotations, kAnnotationPod);
   out.verified_revision = take(meta.annotations, kAnnotationVerified);
+  out.image_told_at = restarts_from_text(take(meta.annotations, kAnnotationImageTold));
   out.is_retold =
       meta.annotations.contains(kAnnotationRetold) || out.told_revision != out.born_revision;
   const auto config = meta.annotations.find(kAnnotationEngineConfig);
@@ -178,6 +190,11 @@ bool is_same_image(std::string_view wanted, const ContainerState& reported) {
   const std::string digest = digest_of(wanted);
   return !digest.empty() &&
          (digest == digest_of(reported.image_id) || digest == digest_of(reported.image));
+}
+
+bool runs_told_image(const PodObject& pod) {
+  if (!pod.image_told_at || is_same_image(pod.engine_image, pod.engine)) return true;
+  return pod.engine.running && pod.engine.restarts > *pod.image_told_at;
 }
 
 }  // namespace kantha::serving

@@ -45,6 +45,8 @@ struct PodObject {
   std::string pod_revision;
   std::string verified_revision;
   bool is_retold = false;  ///< was told another revision since it was born
+  /// How often its engine had restarted when it was told another image; nullopt: it never was.
+  std::optional<std::int64_t> image_told_at;
   /// SHA-256 of the annotation engine-config: what noded reports once its engine runs with it.
   std::string engine_config_hash;
   bool is_protected = false;  ///< carries the annotations that keep node autoscalers away
@@ -77,5 +79,10 @@ Result<PodObject> pod_object_from_json(const Json& pod);
 /// Whether the image that a kubelet reports is the one a spec asks for: equal but for the registry
 /// and the tag that runtimes add, or of the digest that the spec names.
 bool is_same_image(std::string_view wanted, const ContainerState& reported);
+
+/// Whether the engine runs the image of the pod's spec: it never was told another; or the kubelet
+/// reports that one; or it started again since, for what the kubelet reports may be another tag of
+/// the same digest for as long as the image is on its node.
+bool runs_told_image(const PodObject& pod);
 
 }  // namespace kantha::serving

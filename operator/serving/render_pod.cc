@@ -204,6 +204,13 @@ std::string pointer_step(std::string_view key) {
   return out;
 }
 
+/// How often the engine has started again so far; -1: it has not started yet.
+std::string restarts_text(const PodObject& pod) {
+  const ContainerState& engine = pod.engine;
+  const bool has_started = engine.running || engine.exit_code || engine.restarts > 0;
+  return std::to_string(has_started ? engine.restarts : -1);
+}
+
 std::string annotation_path(std::string_view key) {
   return "/metadata/annotations/" + pointer_step(key);
 }
@@ -242,6 +249,7 @@ OrderedJson render_pod_retell(const ClusterServing& owner, const ClusterSettings
   if (image != pod.engine_image) {
     out.push_back(patch_op("test", container + "/name", kContainerEngine));
     out.push_back(patch_op("replace", container + "/image", image));
+    out.push_back(patch_op("add", annotation_path(kAnnotationImageTold), restarts_text(pod)));
   }
   out.push_back(patch_op("add", annotation_path(kAnnotationEngineConfig),
                          cluster_engine_config(owner.serving)));
@@ -258,23 +266,6 @@ OrderedJson render_pod_confirm(const PodObject& pod) {
   out.push_back(patch_op("test", "/metadata/uid", pod.uid));
   out.push_back(patch_op("test", annotation_path(kAnnotationTold), pod.told_revision));
   out.push_back(patch_op("add", annotation_path(kAnnotationVerified), pod.told_revision));
-  return out;
-}
-
-OrderedJson render_pod_release(const Json& live) {
-  OrderedJson out = OrderedJson::array();
-  const Json::json_pointer metadata("/metadata");
-  if (!live.is_object() || !live.contains(metadata) || !live.at(metadata).is_object()) return out;
-  const Json& meta = live.at(metadata);
-  const auto annotations = meta.find("annotations");
-  if (annotations == meta.end() || !annotations->is_object() || !meta.contains("uid")) return out;
-  for (const char* key : {kAnnotationSafeToEvict, kAnnotationDoNotDisrupt}) {
-    if (!annotations->contains(key)) continue;
-    if (out.empty()) {
-      out.push_back(patch_op("test", "/metadata/uid", OrderedJson(meta["uid"])));
-    }
-    out.push_back({{"op", "remove"}, {"path", annotation_path(key)}});
-  }
   return out;
 }
 

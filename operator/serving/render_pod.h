@@ -15,7 +15,8 @@ OrderedJson render_pod(const ClusterServing& owner, const ClusterSettings& setti
                        const Revision& target, std::int64_t ordinal);
 
 /// JSON Patch that tells a running pod a new revision: engine-config, told-revision (and what was
-/// told before), the revision's label, and the engine container's image when it differs. It fails
+/// told before), the revision's label, and the engine container's image when it differs, with how
+/// often the engine had restarted by then. It fails
 /// as a whole when the pod is not the one (by uid) that was decided on. The pod must have an engine
 /// container.
 OrderedJson render_pod_retell(const ClusterServing& owner, const ClusterSettings& settings,
@@ -24,9 +25,5 @@ OrderedJson render_pod_retell(const ClusterServing& owner, const ClusterSettings
 /// JSON Patch that notes on a pod that it was seen to run what it was told. It fails when the pod
 /// was told something else meanwhile.
 OrderedJson render_pod_confirm(const PodObject& pod);
-
-/// JSON Patch that lets node autoscalers move a pod, once it was ready; empty when nothing is there
-/// to lift. `live` is the pod as last read.
-OrderedJson render_pod_release(const Json& live);
 
 }  // namespace kantha::serving

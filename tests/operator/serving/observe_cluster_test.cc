@@ -84,23 +84,64 @@ TEST(ObserveCluster, KnowsAToldRevisionOnlyWhenConfigAndImageAreSeenRunning) {
     bool asked;
     std::string hash;
     std::string image;
+    int restarts_before;
+    int restarts;
     std::string revision;
   };
+  const std::string old = "localhost/kantha-engine:dev";
   for (const Case& c : std::initializer_list<Case>{
-           {"not asked yet", false, hash, "localhost/e:2", ""},
-           {"still the old config", true, "old", "localhost/e:2", ""},
-           {"still the old image", true, hash, "localhost/kantha-engine:dev", ""},
-           {"both", true, hash, "localhost/e:2", told}}) {
+           {"not asked yet", false, hash, "localhost/e:2", 0, 1, ""},
+           {"still the old config", true, "old", "localhost/e:2", 0, 1, ""},
+           {"still the old image", true, hash, old, 0, 0, ""},
+           {"still the old image, of an engine that had crashed before", true, hash, old, 7, 7, ""},
+           {"both", true, hash, "localhost/e:2", 0, 0, told},
+           // A node that has both tags of one digest reports either.
+           {"the old tag, started again since", true, hash, old, 0, 1, told},
+           {"the old tag, started again after crashes", true, hash, old, 7, 8, told}}) {
     Scene scene;
     scene.add_pods(1);
+    Json& status = scene.pods[0]["status"]["containerStatuses"][1];
+    status["restartCount"] = c.restarts_before;
     scene.edit(edit);
     tell(scene.pods[0], scene.owner);
-    scene.pods[0]["status"]["containerStatuses"][1]["image"] = c.image;
+    status["image"] = c.image;
+    status["restartCount"] = c.restarts;
     if (c.asked) scene.facts["uid-pod-0"].config_hash = c.hash;
     const ClusterObservation seen = scene.observe();
     EXPECT_EQ(seen.observed.pods.at(0).revision, c.revision) << c.what;
     EXPECT_EQ(seen.to_ask.size(), c.revision.empty() ? 1u : 0u) << c.what;
   }
+}
+
+TEST(ObserveCluster, AsksForNoImageWhereNoneWasTold) {
+  // A node that has two tags of one digest reports the other one from the start.
+  Scene scene;
+  scene.add_pods(1);
+  scene.pods[0]["status"]["containerStatuses"][1]["image"] = "localhost/another-tag:1";
+  scene.edit({{"engine", {{"config", {{"maxNumSeqs", 8}}}}}});
+  tell(scene.pods[0], scene.owner);
+  scene.facts["uid-pod-0"].config_hash = decoded(scene.pods[0]).engine_config_hash;
+  EXPECT_EQ(scene.observe().observed.pods.at(0).revision, decoded(scene.pods[0]).told_revision);
+}
+
+TEST(ObserveCluster, TakesTheFirstStartOfAnEngineThatHadNotStartedWhenItWasTold) {
+  const Json edit = {{"engine", {{"image", "localhost/e:2"}}}};
+  Scene scene;
+  scene.add_pods(1);
+  Json& status = scene.pods[0]["status"]["containerStatuses"][1];
+  status["state"] = {{"waiting", {{"reason", "ImagePullBackOff"}}}};
+  scene.edit(edit);
+  tell(scene.pods[0], scene.owner);
+  scene.facts["uid-pod-0"].config_hash = decoded(scene.pods[0]).engine_config_hash;
+  EXPECT_EQ(scene.observe().observed.pods.at(0).revision, "") << "it still waits";
+  status["state"] = {{"running", {{"startedAt", "2026-11-30T00:51:00Z"}}}};
+  status["image"] = "localhost/the-same-digest:1";
+  EXPECT_EQ(scene.observe().observed.pods.at(0).revision, decoded(scene.pods[0]).told_revision);
+  // What a person wrote there is reached by no count; the reported image still tells.
+  scene.pods[0]["metadata"]["annotations"][kAnnotationImageTold] = "twice";
+  EXPECT_EQ(scene.observe().observed.pods.at(0).revision, "");
+  status["image"] = "localhost/e:2";
+  EXPECT_EQ(scene.observe().observed.pods.at(0).revision, decoded(scene.pods[0]).told_revision);
 }
 
 TEST(ObserveCluster, DoesNotTakeAPodThatIsToldBackForOneThatNeverLeft) {

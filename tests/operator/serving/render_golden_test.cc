@@ -89,15 +89,6 @@ TEST(RenderGolden, PatchThatNotesAVerifiedRevision) {
                 render_pod_confirm(decoded(live_pod(sample_owner(), sample_settings(), 1))));
 }
 
-TEST(RenderGolden, PatchThatLetsNodeAutoscalersMoveAPod) {
-  Json pod = live_pod(sample_owner(), sample_settings(), 1);
-  expect_golden("pod_release", render_pod_release(pod));
-  pod["metadata"]["annotations"].erase(kAnnotationSafeToEvict);
-  pod["metadata"]["annotations"].erase(kAnnotationDoNotDisrupt);
-  EXPECT_TRUE(render_pod_release(pod).empty());
-  EXPECT_TRUE(render_pod_release(Json("text")).empty());
-}
-
 TEST(RenderPod, NeverRendersAZeroOfADevice) {
   const OrderedJson pod = pod_of(sample_owner(), sample_settings());
   EXPECT_EQ(dump_json(pod).find("nvidia.com/gpu"), std::string::npos);
