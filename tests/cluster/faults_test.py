@@ -14,6 +14,7 @@ import unittest
 from access_faults import AccessFaults, damage, mended
 from api_access import await_true
 from bad_world import BadWorld
+from edited_children import EditedChildren
 from faulty_world import (FaultyWorld, TestsTogether, WorldTest, cluster_cache, shared_world,
                           together)
 from leader_faults import LeaderFaults
