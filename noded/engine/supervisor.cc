@@ -43,17 +43,27 @@ net::Task<SuperviseInput> Supervisor::observe() {
   input.start_failed = std::exchange(start_error_, std::nullopt);
   if (process_) input.ended = process_->poll();
   if (input.ended) {
-    process_.reset();
+    note_end(*input.ended);
   } else if (process_ && clock_.now() >= probe_due_) {
     input.probe = co_await probe_.ready();
     // While it loads, look at every tick: the first token should not wait for our next turn.
     if (*input.probe == ProbeAnswer::kReady) probe_due_ = clock_.now() + kReadyProbeEvery;
     // It may have ended while we were asking.
     input.ended = process_->poll();
-    if (input.ended) process_.reset();
+    if (input.ended) note_end(*input.ended);
   }
   input.now = clock_.now();
   co_return input;
+}
+
+/// Others end an engine with SIGTERM or SIGKILL, or ask it to end, which is status 0.
+void Supervisor::note_end(const ProcessExit& end) {
+  const bool from_outside = end.signal == SIGKILL || end.signal == SIGTERM;
+  const bool in_order = end.signal == 0 && end.code == 0;
+  const bool crashed = killed_by_us_ || !(from_outside || in_order);
+  ends_.count += 1;
+  ends_.last = crashed ? EngineEnds::Last::kCrashed : EngineEnds::Last::kWasEnded;
+  process_.reset();
 }
 
 void Supervisor::act(SuperviseAction action) {
@@ -63,6 +73,7 @@ void Supervisor::act(SuperviseAction action) {
       if (process_) process_->signal(SIGTERM);
       return;
     case SuperviseAction::kKill:
+      killed_by_us_ = true;
       if (process_) process_->signal(SIGKILL);
       return;
   }
@@ -72,6 +83,7 @@ void Supervisor::start() {
   CHECK(!process_.has_value(), "an engine runs already");
   reports_.forget();
   probe_due_ = {};
+  killed_by_us_ = false;
   const Result<std::string> hash = sha256_hex_of_file(launch_.config_path);
   config_hash_ = hash.ok() ? *hash : "";
   // A socket file left by a killed engine would make the probe talk to nobody.

@@ -39,12 +39,14 @@ class Supervisor final : public EngineKeeper {
   std::int64_t pid() const override { return process_ ? process_->pid() : 0; }
   std::int64_t restarts() const override { return state_.restarts; }
   std::string config_hash() const override { return config_hash_; }
+  EngineEnds ends() const override { return ends_; }
 
  private:
   bool given_up() const override {
     return !state_.wanted || state_.phase == EnginePhase::kCrashLoop;
   }
   net::Task<SuperviseInput> observe();
+  void note_end(const ProcessExit& end);
   void act(SuperviseAction action);
   void start();
 
@@ -54,6 +56,8 @@ class Supervisor final : public EngineKeeper {
   std::optional<Process> process_;
   std::optional<std::string> start_error_;
   std::string config_hash_;
+  bool killed_by_us_ = false;  ///< the present process, since it hung
+  EngineEnds ends_ = {.count = 0, .last = EngineEnds::Last::kWasEnded};
   bool stop_requested_ = false;
   bool restart_requested_ = false;
 };

@@ -1,28 +1,47 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "base/net/http_client.h"
 #include "base/net/http_server.h"
 #include "base/net/task_group.h"
-#include "noded/engine/engine_gate.h"
+#include "noded/gateway/forward_exchange.h"
+#include "noded/gateway/forward_outcome.h"
+#include "noded/gateway/forward_target.h"
 
-/// Passes a request to the engine and its answer back, as it arrives.
+/// Passes a request to a server and its answer back, as it arrives.
 ///
-/// Flow: hold until the engine may be used → send → first bytes → relay. Guarantees: a request that
-/// was not answered yet survives the end of its engine (it is sent again to the next one within the
-/// hold time); so does one that a draining engine refuses; a stream whose engine ends gets one
-/// error event, never a silent end; bytes of a stream are passed on as they come, without
-/// buffering; the engine's request is cancelled when the client leaves. One executor.
+/// Flow, a file each: accept (forwarder.cc) → hold until a server may be used (forwarder_hold.cc) →
+/// send (forwarder_dispatch.cc) → relay (forwarder_relay.cc); when the server ends meanwhile:
+/// decide (forwarder_loss.cc), hold again, and so on.
+/// Guarantees: a request that was not answered yet survives the end of its engine; a stream that
+/// can be resumed (resumable_request.h) goes on at the next one as if nothing had happened, with
+/// comments while it waits; one that cannot, or that nobody takes in time, gets one error event,
+/// never a silent end; events are passed on as they come; a request that ended two engines by
+/// itself gets no third; the engine's request is cancelled when the client leaves; a client that
+/// does not read is cut off by the server's write_stall_timeout, and no more than one piece of its
+/// answer waits here. One executor.
 namespace kantha::noded {
 
 struct ForwardPolicy {
-  /// How long a request may wait for an engine that is starting or being replaced.
+  /// How long a new request may wait for an engine that is starting or being replaced.
   Duration hold_timeout = std::chrono::seconds(30);
-  /// Requests that wait at the same time; more are refused.
+  /// And one that lost its engine, from each loss: clients rather wait than lose what they have.
+  Duration resume_timeout = std::chrono::seconds(120);
+  /// Requests that wait at the same time; more are refused. Streams that have begun may wait, too.
   std::int64_t held_max = 256;
+  /// Bodies that are kept at the same time, for another engine; more are refused.
+  std::int64_t kept_bytes_max = 128 << 20;
+  /// Engines that may end or give up under one request before it is given up itself.
+  int losses_max = 16;
+  /// Between two tries at this pod's engine, so that its keeper sees what happened first.
+  Duration retry_pause = std::chrono::milliseconds(60);
+  /// A stream that waits for an engine shows a comment this often, also before it has begun.
+  Duration comment_every = std::chrono::seconds(5);
   /// A whole (not streamed) answer must begin within this.
   Duration answer_timeout = std::chrono::minutes(30);
   /// A running stream must show a sign within this; the engine sends comments while it works.
@@ -37,19 +56,29 @@ struct DoorCounts {
   std::int64_t held = 0;
   std::int64_t total = 0;
   std::int64_t retried = 0;
-  std::int64_t broken_streams = 0;
+  std::int64_t broken_streams = 0;  ///< ended with an error event of ours
+  std::int64_t resumed = 0;         ///< streams that went on at another engine
+  std::int64_t completed = 0;       ///< of which only the end was missing, so that we wrote it
+  std::int64_t unresumed = 0;       ///< that could be resumed, and for which nobody was found
+  std::int64_t kept_bytes = 0;      ///< bodies of the requests in flight
 };
 
 class Forwarder {
  public:
+  /// A pod that knows no other.
   Forwarder(boost::asio::any_io_executor executor, EngineGate& gate, net::HttpClient& client,
             ForwardPolicy policy, const Clock& clock);
+  Forwarder(boost::asio::any_io_executor executor, TargetChooser& chooser, net::HttpClient& client,
+            ForwardPolicy policy, const Clock& clock);
 
-  /// Answers the request, whatever happens.
-  net::Task<void> forward(net::HttpRequest request, net::ResponseWriter& writer);
+  /// Answers the request, whatever happens, and says what became of it.
+  net::Task<ForwardOutcome> forward(net::HttpRequest request, net::ResponseWriter& writer);
 
-  /// While on, nothing new reaches the engine: requests wait, running ones go on.
+  /// While on, nothing new reaches this pod's engine: requests wait, running ones go on.
   void set_holding(bool on);
+  /// Takes streams that can be resumed back from their engines: they wait with the others and go on
+  /// from there.
+  void recall();
   /// The pod is about to go: requests are still taken, and their connections end with the answer,
   /// so that the next ones find another pod.
   void set_leaving() { leaving_ = true; }
@@ -57,34 +86,70 @@ class Forwarder {
   /// From now on new requests are refused with 503.
   void set_draining() { draining_ = true; }
   bool draining() const { return draining_; }
+  /// The drain's time is over: whatever is still here ends now, streams with an error event.
+  void expire();
+
   const DoorCounts& counts() const { return counts_; }
-  /// Requests that the engine is working on.
+  /// Requests that a server is working on.
   std::int64_t dispatched() const { return counts_.in_flight - counts_.held; }
   /// Waits until nothing is dispatched (true) or the timeout (false).
   net::Task<bool> wait_idle(Duration timeout);
+  /// The same for all requests, also those that wait for an engine.
+  net::Task<bool> wait_done(Duration timeout);
 
  private:
-  struct Exchange;
+  static constexpr char kDrainIsOver[] = "this pod is shutting down: send the request again";
   enum class Turn : std::uint8_t { kAnswered, kAgain };
+  using Exchange = std::shared_ptr<ForwardExchange>;
+  using Answer = std::shared_ptr<net::ResponseStream>;
 
-  net::Task<bool> hold(std::shared_ptr<Exchange> exchange);
-  net::Task<Turn> attempt(std::shared_ptr<Exchange> exchange);
-  net::Task<Turn> lost(std::shared_ptr<Exchange> exchange);
+  // Accept.
+  std::string reason_to_refuse(const net::HttpRequest& request) const;
+  net::Task<void> serve(Exchange exchange);
+  net::Task<bool> wait_until(std::function<bool()> condition, Duration timeout);
+
+  // Hold.
+  net::Task<std::optional<ForwardTarget>> hold(Exchange exchange);
+  net::Task<bool> wait_turn(Exchange exchange);
+  net::Task<Status> show_sign(Exchange exchange);
+
+  // Send.
+  net::Task<Turn> attempt(Exchange exchange, ForwardTarget target);
+  net::Task<Turn> unopened(Exchange exchange, ForwardTarget target, Error error);
+  void close_try(ForwardExchange& exchange, const ForwardTarget& target, TargetEnd end);
+
+  // Relay.
+  net::Task<Turn> relay_whole(Exchange exchange, ForwardTarget target, Answer answer);
+  net::Task<Turn> judge_whole(Exchange exchange, ForwardTarget target, net::HttpResponse response);
+  net::Task<Turn> relay_stream(Exchange exchange, ForwardTarget target, Answer answer);
+  net::Task<Turn> relay_resumable(Exchange exchange, ForwardTarget target, Answer answer);
+  net::Task<Status> begin_stream(Exchange exchange, int status, net::Headers headers);
+  net::Task<Status> show(Exchange exchange, std::string bytes);
+  net::Task<Turn> finish_stream(Exchange exchange, ForwardTarget target);
+  net::Task<Turn> unwritten(Exchange exchange, ForwardTarget target, Status sent);
+  static void note_unwritten(ForwardExchange& exchange, const Status& sent);
   net::Headers answer_headers(net::Headers headers) const;
-  net::Task<Turn> relay_whole(std::shared_ptr<Exchange> exchange,
-                              std::shared_ptr<net::ResponseStream> answer);
-  net::Task<void> relay_stream(std::shared_ptr<Exchange> exchange,
-                               std::shared_ptr<net::ResponseStream> answer);
 
-  EngineGate& gate_;
+  // Lose, and end.
+  net::Task<Turn> lost(Exchange exchange, ForwardTarget target, TargetEnd end);
+  net::Task<Turn> after_loss(Exchange exchange);
+  bool ends_engines(ForwardExchange& exchange) const;
+  net::Task<void> refuse(Exchange exchange, int status, std::string message);
+  net::Task<void> answer_whole(Exchange exchange, net::HttpResponse response);
+  net::Task<void> end_with(Exchange exchange, std::string event);
+
+  std::unique_ptr<TargetChooser> own_chooser_;
+  TargetChooser& chooser_;
   net::HttpClient& client_;
   ForwardPolicy policy_;
   const Clock& clock_;
   net::Notify changed_;
   DoorCounts counts_;
+  std::set<Exchange> live_;
   bool holding_ = false;
   bool leaving_ = false;
   bool draining_ = false;
+  bool expired_ = false;
 };
 
 }  // namespace kantha::noded

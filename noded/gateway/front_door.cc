@@ -167,7 +167,7 @@ net::Task<void> FrontDoor::let_in(net::HttpRequest request, Visit& visit) {
   }
   // In the form that the guard has read.
   request.target = std::string(origin_form(request.target));
-  co_await forwarder_.forward(std::move(request), visit.writer);
+  visit.outcome = co_await forwarder_.forward(std::move(request), visit.writer);
 }
 
 void FrontDoor::note(Visit& visit) {

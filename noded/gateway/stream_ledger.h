@@ -35,6 +35,8 @@ class StreamLedger {
 
   std::string feed(std::string_view bytes);
 
+  /// The client has something of the answer.
+  bool has_begun() const { return !head_.empty() || raw_; }
   /// The client has everything: [DONE], or the error event of its own request.
   bool finished() const { return finished_; }
   /// The engine said that it ends; its error event was kept back.

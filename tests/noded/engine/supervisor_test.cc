@@ -84,6 +84,8 @@ TEST_F(SupervisorTest, AKilledEngineIsReplacedByANewProcess) {
     EXPECT_TRUE(co_await supervisor_->wait_ready(seconds(20)));
     EXPECT_NE(supervisor_->pid(), first);
     EXPECT_EQ(supervisor_->state().restarts, 1);
+    EXPECT_EQ(supervisor_->ends().count, 1);
+    EXPECT_EQ(supervisor_->ends().last, EngineEnds::Last::kWasEnded);
   });
 }
 
@@ -94,6 +96,8 @@ TEST_F(SupervisorTest, AnEngineThatKeepsEndingOpensTheBreakerAndNobodyWaitsForIt
     EXPECT_EQ(supervisor_->phase(), EnginePhase::kCrashLoop);
     EXPECT_NE(supervisor_->message().find("exit 7"), std::string::npos) << supervisor_->message();
     EXPECT_EQ(supervisor_->state().starts, 3);
+    EXPECT_EQ(supervisor_->ends().count, 3);
+    EXPECT_EQ(supervisor_->ends().last, EngineEnds::Last::kCrashed);
   });
 }
 

@@ -1,0 +1,110 @@
+#include <utility>
+
+#include "base/log.h"
+#include "base/net/sse.h"
+#include "noded/gateway/door_error.h"
+#include "noded/gateway/forwarder.h"
+
+namespace kantha::noded {
+namespace {
+
+constexpr char kNotResumable[] =
+    "the engine ended in the middle of the answer, which cannot go on at another: only a stream "
+    "of one prompt and one sample can";
+
+}  // namespace
+
+/// A server that took the request is of no more use to it.
+net::Task<Forwarder::Turn> Forwarder::lost(Exchange exchange, ForwardTarget target, TargetEnd end) {
+  if (exchange->gone || exchange->recalled || expired_) end = TargetEnd::kRecalled;
+  close_try(*exchange, target, end);
+  if (exchange->gone) co_return Turn::kAnswered;
+  if (expired_) {
+    co_await refuse(exchange, 503, kDrainIsOver);
+    co_return Turn::kAnswered;
+  }
+  const TimePoint now = clock_.now();
+  // A refusal costs nothing but time; whoever lost work gets new time.
+  if (end != TargetEnd::kRefused) {
+    exchange->deadline =
+        now + (exchange->has_begun() ? policy_.resume_timeout : policy_.hold_timeout);
+  }
+  const bool is_loss = end != TargetEnd::kRefused && end != TargetEnd::kRecalled;
+  if (is_loss) exchange->losses += 1;
+  if (end == TargetEnd::kCut) exchange->suspect = target;
+  co_return co_await after_loss(exchange);
+}
+
+/// Whether somebody else goes on.
+net::Task<Forwarder::Turn> Forwarder::after_loss(Exchange exchange) {
+  if (exchange->shown) {
+    co_await refuse(exchange, 502, kNotResumable);
+    co_return Turn::kAnswered;
+  }
+  if (exchange->ledger) {
+    StreamLedger& ledger = *exchange->ledger;
+    const std::size_t tokens = exchange->tokens();
+    if (tokens > std::exchange(exchange->tokens_at_loss, tokens)) exchange->crashes = 0;
+    ledger.next_engine();
+    if (std::optional<std::string> end = ledger.missing_end()) {
+      counts_.completed += 1;
+      exchange->outcome.ended_by = EndedBy::kServer;
+      co_await end_with(exchange, *std::move(end));
+      co_return Turn::kAnswered;
+    }
+    if (!ledger.can_continue()) {
+      co_await refuse(exchange, 502,
+                      "the engine ended in the middle of an answer that the door does not read");
+      co_return Turn::kAnswered;
+    }
+  }
+  if (exchange->losses < policy_.losses_max) co_return Turn::kAgain;
+  co_await refuse(exchange, 502,
+                  std::to_string(exchange->losses) + " engines ended under this request");
+  co_return Turn::kAnswered;
+}
+
+/// The door's own answer, or the last event of a stream.
+net::Task<void> Forwarder::refuse(Exchange exchange, int status, std::string message) {
+  ForwardOutcome& outcome = exchange->outcome;
+  outcome.ended_by = EndedBy::kDoor;
+  outcome.error = message;
+  if (!exchange->writer.started()) {
+    net::HttpResponse answer = door_error(status, message, status == 503 ? 1 : 0);
+    if (leaving()) answer.headers.set("Connection", "close");
+    co_await answer_whole(exchange, std::move(answer));
+    co_return;
+  }
+  counts_.broken_streams += 1;
+  if (exchange->ledger) counts_.unresumed += 1;
+  log_warn("stream lost its engine",
+           {{"error", message}, {"tokens", exchange->tokens()}, {"losses", exchange->losses}});
+  const bool whole_events = exchange->ledger && !exchange->ledger->is_raw();
+  // The cut may have come in the middle of an event: end that one before ours begins.
+  std::string event = (whole_events ? "" : "\n\n") + door_error_event(message);
+  co_await end_with(exchange, std::move(event));
+}
+
+net::Task<void> Forwarder::answer_whole(Exchange exchange, net::HttpResponse response) {
+  if (exchange->writer.started()) {
+    // Its comments began as a stream, in which the same error object is an event.
+    std::string event = net::sse_data(response.body);
+    co_await end_with(exchange, std::move(event));
+    co_return;
+  }
+  ForwardOutcome& outcome = exchange->outcome;
+  outcome.status = response.status;
+  outcome.bytes_sent = static_cast<std::int64_t>(response.body.size());
+  outcome.first_byte = clock_.now() - exchange->arrived;
+  // That the client has left meanwhile is no error of ours.
+  const Status sent = co_await exchange->writer.send(std::move(response));
+  if (!sent.ok()) outcome.ended_by = EndedBy::kClient;
+}
+
+net::Task<void> Forwarder::end_with(Exchange exchange, std::string event) {
+  Status sent = co_await show(exchange, std::move(event));
+  if (sent.ok()) sent = co_await exchange->writer.finish();
+  if (!sent.ok()) note_unwritten(*exchange, sent);
+}
+
+}  // namespace kantha::noded
