@@ -27,28 +27,6 @@ std::string hex_of(std::span<const unsigned char> bytes) {
   return text;
 }
 
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
-    CHECK(context_ != nullptr, "OpenSSL has no memory");
-    CHECK(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1, "OpenSSL has no SHA-256");
-  }
-
-  void add(const void* bytes, std::size_t count) {
-    CHECK(EVP_DigestUpdate(context_.get(), bytes, count) == 1);
-  }
-
-  std::string hex() {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-    unsigned int size = 0;
-    CHECK(EVP_DigestFinal_ex(context_.get(), digest.data(), &size) == 1);
-    return hex_of({digest.data(), size});
-  }
-
- private:
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
-};
-
 class OpenFile {
  public:
   explicit OpenFile(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
@@ -64,6 +42,32 @@ class OpenFile {
 };
 
 }  // namespace
+
+struct Sha256::Body {
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context{EVP_MD_CTX_new(),
+                                                                  &EVP_MD_CTX_free};
+};
+
+Sha256::Sha256() : body_(std::make_unique<Body>()) {
+  CHECK(body_->context != nullptr, "OpenSSL has no memory");
+  CHECK(EVP_DigestInit_ex(body_->context.get(), EVP_sha256(), nullptr) == 1,
+        "OpenSSL has no SHA-256");
+}
+
+Sha256::Sha256(Sha256&&) noexcept = default;
+Sha256& Sha256::operator=(Sha256&&) noexcept = default;
+Sha256::~Sha256() = default;
+
+void Sha256::add(std::string_view bytes) {
+  CHECK(EVP_DigestUpdate(body_->context.get(), bytes.data(), bytes.size()) == 1);
+}
+
+std::string Sha256::hex() {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned int size = 0;
+  CHECK(EVP_DigestFinal_ex(body_->context.get(), digest.data(), &size) == 1);
+  return hex_of({digest.data(), size});
+}
 
 std::string hmac_sha256_hex(std::string_view key, std::string_view text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
@@ -81,7 +85,7 @@ bool same_digest(std::string_view a, std::string_view b) {
 
 std::string sha256_hex(std::string_view bytes) {
   Sha256 digest;
-  digest.add(bytes.data(), bytes.size());
+  digest.add(bytes);
   return digest.hex();
 }
 
@@ -98,7 +102,7 @@ Result<std::string> sha256_hex_of_file(const std::string& path) {
     const ssize_t count = ::read(file.fd(), chunk.data(), chunk.size());
     if (count == 0) return digest.hex();
     if (count > 0) {
-      digest.add(chunk.data(), static_cast<std::size_t>(count));
+      digest.add({chunk.data(), static_cast<std::size_t>(count)});
     } else if (errno != EINTR) {
       return internal_error(path + ": " + std::strerror(errno));
     }

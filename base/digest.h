@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -7,6 +8,23 @@
 
 /// SHA-256 as lower-case hex. Any thread.
 namespace kantha {
+
+/// A digest of bytes that come in pieces. One thread at a time; move-only.
+class Sha256 {
+ public:
+  Sha256();
+  Sha256(Sha256&&) noexcept;
+  Sha256& operator=(Sha256&&) noexcept;
+  ~Sha256();
+
+  void add(std::string_view bytes);
+  /// Of all bytes so far; once, at the end.
+  std::string hex();
+
+ private:
+  struct Body;
+  std::unique_ptr<Body> body_;
+};
 
 /// Digest of the bytes.
 std::string sha256_hex(std::string_view bytes);

@@ -51,13 +51,18 @@ struct HttpClient::Body {
   boost::asio::any_io_executor executor;
   std::shared_ptr<ConnectionPool> pool = std::make_shared<ConnectionPool>();
   std::shared_ptr<const TlsContext> tls = {};
+  std::optional<Tunnel> tunnel = {};
 };
 
 Task<Result<TimedSocket>> HttpClient::Body::connect(std::shared_ptr<Body> self, Endpoint endpoint,
                                                     TimePoint deadline,
                                                     std::shared_ptr<Interrupt> interrupt) {
   const std::shared_ptr<const TlsContext> tls = self->tls;
-  CO_TRY(TimedSocket socket, co_await connect_to(self->executor, endpoint, deadline, interrupt));
+  const std::optional<Tunnel> tunnel = self->tunnel;
+  Result<TimedSocket> connected =
+      tunnel ? co_await connect_through(self->executor, *tunnel, endpoint, deadline, interrupt)
+             : co_await connect_to(self->executor, endpoint, deadline, interrupt);
+  CO_TRY(TimedSocket socket, std::move(connected));
   if (!tls) co_return socket;
   if (interrupt->is_requested) co_return Error{Code::kCancelled, "the connect was cancelled"};
   interrupt->stop = socket.closer();
@@ -129,6 +134,8 @@ void HttpClient::set_tls(std::shared_ptr<const TlsContext> context) {
   // Connections in use find their pool gone when they come back.
   body_->pool = std::make_shared<ConnectionPool>();
 }
+
+void HttpClient::set_tunnel(Tunnel tunnel) { body_->tunnel = std::move(tunnel); }
 
 Task<Result<HttpResponse>> HttpClient::call(Endpoint endpoint, HttpRequest request,
                                             Duration timeout, std::size_t body_bytes_max) {

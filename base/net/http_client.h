@@ -8,6 +8,7 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include "base/net/http.h"
+#include "base/net/proxy_tunnel.h"
 #include "base/net/task.h"
 #include "base/net/tls_context.h"
 #include "base/result.h"
@@ -54,6 +55,8 @@ class HttpClient {
   /// From now on connections are made with TLS, or without it for nullptr; idle ones are dropped,
   /// and those in use not kept. A handshake that fails is kUnavailable, and its words begin "TLS:".
   void set_tls(std::shared_ptr<const TlsContext> context);
+  /// From now on connections are made through this proxy; before the first exchange.
+  void set_tunnel(Tunnel tunnel);
   /// Whole exchange within the timeout; the answer's body is at most `body_bytes_max`.
   Task<Result<HttpResponse>> call(Endpoint endpoint, HttpRequest request, Duration timeout,
                                   std::size_t body_bytes_max = 8u << 20);
