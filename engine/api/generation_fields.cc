@@ -74,6 +74,12 @@ Status read_sampling(const JsonFields& fields, GenerationFields& request) {
     const std::string path = fields.path_of("min_p");
     return invalid_argument(path + ": expected a number in [0, 1), got 1", path);
   }
+  TRY(const auto typical_p, fields.number("typical_p", 0, 1));
+  assign(request.typical_p, typical_p);
+  if (request.typical_p <= 0) {
+    const std::string path = fields.path_of("typical_p");
+    return invalid_argument(path + ": expected a number in (0, 1], got 0", path);
+  }
   TRY(request.seed, fields.integer("seed", std::numeric_limits<std::int64_t>::min(),
                                    std::numeric_limits<std::int64_t>::max()));
   return ok_status();
@@ -255,6 +261,7 @@ Result<GenerationFields> read_generation_fields(const JsonFields& fields,
   TRY(const auto model, fields.string("model"));
   assign(request.model, model);
   TRY_OK(read_sampling(fields, request));
+  TRY(request.logits, read_logit_fields(fields, limits));
   TRY_OK(read_stopping(fields, limits, request));
   TRY_OK(read_streaming(fields, request));
   TRY_OK(read_samples(fields, request));

@@ -8,6 +8,7 @@
 #include "base/ids.h"
 #include "base/json_fields.h"
 #include "base/result.h"
+#include "engine/api/logit_fields.h"
 
 /// The part that chat and text completion requests share. Pure; any thread.
 namespace kantha::api {
@@ -44,6 +45,8 @@ struct GenerationFields {
   double top_p = 1.0;        ///< 0 … 1; 0 keeps only the best token
   std::int32_t top_k = 0;    ///< 0: all (-1 is accepted as well)
   double min_p = 0.0;        ///< [0, 1)
+  double typical_p = 1.0;    ///< (0, 1]
+  LogitFields logits = {};
   std::optional<std::int64_t> seed = {};
   std::vector<std::string> stop = {};        ///< ≤ 16, not empty, ≤ 1,024 bytes each
   bool include_stop = false;                 ///< include_stop_str_in_output

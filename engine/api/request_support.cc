@@ -47,7 +47,6 @@ bool is_empty(const Json& json) { return json.empty(); }
 bool is_empty_text(const Json& json) { return json.get_ref<const std::string&>().empty(); }
 bool is_none_word(const Json& json) { return json == "none"; }
 bool is_medium_word(const Json& json) { return json == "medium"; }
-bool is_zero(const Json& json) { return json.get<double>() == 0; }
 bool is_one(const Json& json) { return json.get<double>() == 1; }
 bool is_false(const Json& json) { return !json.get<bool>(); }
 bool is_true(const Json& json) { return json.get<bool>(); }
@@ -66,17 +65,11 @@ struct Rule {
 };
 
 constexpr std::array kRules{
-    Rule{"logit_bias", Type::kObject, Apis::kBoth, is_empty},
-    Rule{"frequency_penalty", Type::kNumber, Apis::kBoth, is_zero},
-    Rule{"presence_penalty", Type::kNumber, Apis::kBoth, is_zero},
-    Rule{"repetition_penalty", Type::kNumber, Apis::kBoth, is_one},
     Rule{"length_penalty", Type::kNumber, Apis::kBoth, is_one},
     Rule{"use_beam_search", Type::kBool, Apis::kBoth, is_false},
     Rule{"suffix", Type::kString, Apis::kCompletion, is_empty_text},
     Rule{"echo", Type::kBool, Apis::kBoth, is_false},
     Rule{"prompt_logprobs", Type::kInteger, Apis::kBoth, never},
-    Rule{"bad_words", Type::kArray, Apis::kBoth, is_empty},
-    Rule{"allowed_token_ids", Type::kArray, Apis::kBoth, is_empty},
     Rule{"truncate_prompt_tokens", Type::kInteger, Apis::kBoth, never},
     Rule{"skip_special_tokens", Type::kBool, Apis::kBoth, is_true},
     Rule{"add_special_tokens", Type::kBool, Apis::kChat, is_false},

@@ -26,7 +26,7 @@ std::optional<std::string> RowScan::scan(std::span<const float> logits,
   const std::size_t blocks = logit_blocks(logits.size());
   CHECK(maxima.empty() || maxima.size() == blocks, "a maximum for each block");
   logits_ = logits;
-  masked_blocks_.clear();
+  changed_blocks_.clear();
   if (maxima.empty()) {
     block_max_.clear();
     for (std::size_t i = 0; i < blocks; ++i) {
@@ -45,14 +45,9 @@ std::optional<std::string> RowScan::judge() {
   return std::nullopt;
 }
 
-std::optional<std::string> RowScan::mask(std::span<float> logits, std::span<const TokenId> tokens) {
-  CHECK(logits.data() == logits_.data(), "the row that was scanned");
-  for (const TokenId token : tokens) logits[static_cast<std::size_t>(token)] = kNothing;
-  for (const TokenId token : tokens) {
-    const std::size_t index = static_cast<std::size_t>(token) / kLogitBlock;
-    block_max_[index] = block_maximum(block_of(logits_, index));
-    masked_blocks_.push_back(index);
-  }
+std::optional<std::string> RowScan::look_again(std::span<const std::size_t> blocks) {
+  changed_blocks_.assign(blocks.begin(), blocks.end());
+  for (const std::size_t i : blocks) block_max_[i] = block_maximum(block_of(logits_, i));
   return judge();
 }
 
@@ -130,7 +125,7 @@ double RowWeights::add_up(std::span<const float> sums) {
     for (std::size_t i = 0; i < maxima.size(); ++i) compute(i);
   } else {
     for (std::size_t i = 0; i < maxima.size(); ++i) set(i, sums[i]);
-    for (const std::size_t i : scan_->masked_blocks()) compute(i);
+    for (const std::size_t i : scan_->changed_blocks()) compute(i);
   }
   total_ = 0;
   for (const double mass : masses_) total_ += mass;

@@ -27,7 +27,7 @@ struct Candidate {
 
 /// A row and the maxima of its blocks: with them argmax, top n and "all above x" look at few
 /// blocks, whatever the vocabulary. The logits stay alive and unchanged until the next scan, but
-/// for what `mask` changes.
+/// for what is told to `look_again`.
 class RowScan {
  public:
   /// Takes logits [vocabulary] f32 with the maxima [logit_blocks] of their blocks as block_maximum
@@ -35,14 +35,14 @@ class RowScan {
   /// can be made of: NaN, +inf, or nothing above -inf.
   std::optional<std::string> scan(std::span<const float> logits,
                                   std::span<const float> maxima = {});
-  /// Sets tokens of the scanned row to -inf; `logits` is that row. Says what is wrong afterwards.
-  std::optional<std::string> mask(std::span<float> logits, std::span<const TokenId> tokens);
+  /// Logits of the scanned row have changed in these blocks. Says what is wrong afterwards.
+  std::optional<std::string> look_again(std::span<const std::size_t> blocks);
 
   std::span<const float> logits() const { return logits_; }
-  /// Of the blocks, as they are after `mask`.
+  /// Of the blocks, as they are after `look_again`.
   std::span<const float> maxima() const { return block_max_; }
-  /// Blocks in which `mask` has changed something, in no order.
-  std::span<const std::size_t> masked_blocks() const { return masked_blocks_; }
+  /// Those that `look_again` was told of, in no order.
+  std::span<const std::size_t> changed_blocks() const { return changed_blocks_; }
   float max() const { return max_; }
   /// The best token: highest logit, lowest id of equals.
   TokenId argmax() const;
@@ -56,7 +56,7 @@ class RowScan {
 
   std::span<const float> logits_;
   std::vector<float> block_max_;
-  std::vector<std::size_t> masked_blocks_;
+  std::vector<std::size_t> changed_blocks_;
   mutable std::vector<float> order_;  ///< scratch of best()
   float max_ = 0;
 };
@@ -93,7 +93,7 @@ class RowWeights {
   /// Sets the weights of some tokens of the row.
   void weigh(std::span<Candidate> kept) const;
   /// Adds up all weights, block by block. `sums` [logit_blocks] are block_weight of the blocks at
-  /// this temperature, before the mask; without them the whole row is read.
+  /// this temperature, before any change; without them the whole row is read.
   double add_up(std::span<const float> sums = {});
   /// As add_up has found.
   double total() const { return total_; }

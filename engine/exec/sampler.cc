@@ -13,6 +13,8 @@ namespace {
 constexpr float kGreedyBelow = 1e-5F;
 /// Draws that are cut before what is kept is put together.
 constexpr std::uint64_t kRetries = 3;
+constexpr char kForbidden[] =
+    "allowed_token_ids, bad_words and min_tokens leave no token that could come next";
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 }  // namespace
@@ -23,7 +25,8 @@ bool is_greedy(const sched::SamplingParams& sampling) {
 
 float inverse_sum_temperature(const sched::SamplingParams& sampling) {
   // The best k, and what min_p leaves, are found in a few blocks without any sums.
-  const bool few = sampling.top_k > 0 || (sampling.min_p > 0 && sampling.top_p >= 1);
+  const bool few =
+      sampling.top_k > 0 || ((sampling.min_p > 0 || sampling.typical_p < 1) && sampling.top_p >= 1);
   if (is_greedy(sampling) || few) return sampling.logprobs >= 0 ? 1.0F : 0.0F;
   return 1.0F / sampling.temperature;
 }
@@ -33,14 +36,23 @@ sched::SampledToken Sampler::sample(const LogitRow& row, const sched::SamplingPa
   sched::SampledToken result;
   std::optional<std::string> broken = scan_.scan(row.logits, row.maxima);
   if (!broken && sampling.logprobs >= 0) take_logprobs(row, sampling);
-  if (!broken && !point.masked.empty()) broken = scan_.mask(row.logits, point.masked);
+  std::span<const float> raw = row.logits;
+  if (!broken && !point.edits.empty()) {
+    if (sampling.logprobs >= 0) {
+      raw_.assign(raw.begin(), raw.end());
+      raw = raw_;
+    }
+    broken = scan_.look_again(editor_.edit(row.logits, point.edits));
+    result.forbidden = broken && scan_.max() == kNothing;
+    if (result.forbidden) broken = kForbidden;
+  }
   if (broken) {
     result.error = std::move(*broken);
     return result;
   }
   result.token = is_greedy(sampling) ? scan_.argmax() : draw(row, sampling, point.position);
   if (sampling.logprobs >= 0) {
-    const double logit = double{row.logits[static_cast<std::size_t>(result.token)]};
+    const double logit = double{raw[static_cast<std::size_t>(result.token)]};
     result.logprob = static_cast<float>(logit - log_sum_);
     result.top_logprobs = std::exchange(top_, {});
   }
@@ -69,13 +81,14 @@ TokenId Sampler::draw(const LogitRow& row, const sched::SamplingParams& sampling
                       std::uint64_t position) {
   const double unit = random_unit(sampling.seed, position);
   weights_.set(scan_, sampling.temperature);
-  const bool by_min_p = sampling.min_p > 0 && sampling.top_p >= 1;
-  if (cuts_to_top_k(sampling) || by_min_p) return draw_from_kept(sampling, unit);
+  const bool by_depth = (sampling.min_p > 0 || sampling.typical_p < 1) && sampling.top_p >= 1;
+  if (cuts_to_top_k(sampling) || by_depth) return draw_from_kept(sampling, unit);
   // Sums are at this temperature, or top_k is beyond the vocabulary.
   const bool given = inverse_sum_temperature(sampling) == 1.0F / sampling.temperature;
   const double total = weights_.add_up(given ? row.sums : std::span<const float>{});
   // The best token alone, whose weight is 1, is enough.
   if (double{sampling.top_p} * total <= 1) return scan_.argmax();
+  if (sampling.typical_p < 1) return draw_from_kept(sampling, unit);
   TokenId token = weights_.token_at(unit * total);
   const std::uint64_t retries = random_bits(~sampling.seed, position);
   for (std::uint64_t i = 0; !keeps(token, sampling); ++i) {
@@ -108,6 +121,7 @@ TokenId Sampler::draw_from_kept(const sched::SamplingParams& sampling, double un
   }
   std::erase_if(kept_,
                 [&](const Candidate& candidate) { return candidate.weight < sampling.min_p; });
+  if (sampling.typical_p < 1) keep_typical(double{sampling.typical_p});
   return draw_kept(unit);
 }
 
@@ -163,6 +177,23 @@ void Sampler::keep_top_p(double need, std::size_t begin) {
   std::ranges::sort(at(low), at(high), &Candidate::better_than);
   while (low < high && before < need) before += double{kept_[low++].weight};
   kept_.resize(std::max<std::size_t>(low, 1));
+}
+
+void Sampler::keep_typical(double typical_p) {
+  std::erase_if(kept_, [](const Candidate& candidate) { return candidate.weight == 0; });
+  const double total = mass(0, kept_.size());
+  const auto surprise = [&](const Candidate& candidate) {
+    return -std::log(double{candidate.weight} / total);
+  };
+  double entropy = 0;
+  for (const Candidate& candidate : kept_) {
+    entropy += double{candidate.weight} / total * surprise(candidate);
+  }
+  // From here on "better" is nearer to the entropy; the draw needs weights only.
+  for (Candidate& candidate : kept_) {
+    candidate.logit = -static_cast<float>(std::abs(surprise(candidate) - entropy));
+  }
+  keep_top_p(typical_p * total, 0);
 }
 
 TokenId Sampler::draw_kept(double unit) const {

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/exec/logit_editor.h"
 #include "engine/exec/row_scan.h"
 #include "engine/sched/generate_spec.h"
 #include "engine/sched/sequence.h"
@@ -13,13 +14,13 @@ namespace kantha::exec {
 
 /// What one draw depends on besides its logits.
 struct DrawPoint {
-  std::uint64_t position = 0;            ///< index of the output token, resumed ones included
-  std::span<const TokenId> masked = {};  ///< may not be drawn now (end tokens before min_tokens)
+  std::uint64_t position = 0;  ///< index of the output token, resumed ones included
+  LogitEdits edits = {};
 };
 
 /// One row of logits as a forward pass has written it.
 struct LogitRow {
-  std::span<float> logits;             ///< [vocabulary]; masked entries are overwritten
+  std::span<float> logits;             ///< [vocabulary]; edits overwrite
   std::span<const float> maxima = {};  ///< [logit_blocks] of its blocks; empty: not known
   /// [logit_blocks] block_weight of its blocks at inverse_sum_temperature; empty: not known.
   std::span<const float> sums = {};
@@ -45,13 +46,16 @@ float inverse_sum_temperature(const sched::SamplingParams& sampling);
 ///
 /// Order, over the distribution as it stands after the step before (as Hugging Face has it, and
 /// llama.cpp but for its late temperature):
-///   1. masked tokens go;
+///   1. edits (logit_editor.h): what may not come, biases, penalties;
 ///   2. temperature: below 1e-5 the best token is taken (lowest id of equals) and that is all;
 ///   3. top_k: the k best;
 ///   4. top_p: the fewest best whose probability reaches top_p, at least one;
-///   5. min_p: those with at least min_p times the best one's probability.
+///   5. min_p: those with at least min_p times the best one's probability;
+///   6. typical_p: the fewest whose probability reaches it, those first whose surprise
+///      -log(p) is next to the entropy of what is left (arXiv 2202.00666).
 /// Log-probabilities are those of the raw logits, before all this: logit - log(sum exp), summed in
-/// double. NaN, +inf or no possible token give SampledToken::error.
+/// double. NaN, +inf or no possible token give SampledToken::error, with `forbidden` when the model
+/// would have had one.
 class Sampler {
  public:
   sched::SampledToken sample(const LogitRow& row, const sched::SamplingParams& sampling,
@@ -65,10 +69,13 @@ class Sampler {
   void keep_above(float floor);
   void keep_top_p_of_all(const sched::SamplingParams& sampling);
   void keep_top_p(double need, std::size_t begin);
+  void keep_typical(double typical_p);
   bool cuts_to_top_k(const sched::SamplingParams& sampling) const;
   TokenId draw_kept(double unit) const;
   double mass(std::size_t begin, std::size_t end) const;
 
+  LogitEditor editor_;
+  std::vector<float> raw_;  ///< logits before they were edited, where both are wanted
   RowScan scan_;
   RowWeights weights_;
   std::vector<Candidate> kept_;

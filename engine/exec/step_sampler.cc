@@ -3,6 +3,25 @@
 #include "base/check.h"
 
 namespace kantha::exec {
+namespace {
+
+/// What the row's request changes in it now.
+LogitEdits edits_of(sched::Sequence& sequence) {
+  LogitEdits edits;
+  if (sequence.output_count() < sequence.spec.min_tokens) edits.masked = sequence.end_ids;
+  const sched::LogitRules* rules = sequence.spec.rules.get();
+  if (rules == nullptr) return edits;
+  edits.rules = rules;
+  edits.output =
+      std::span(sequence.tokens).subspan(static_cast<std::size_t>(sequence.prompt_count));
+  if (rules->counts_output()) {
+    sequence.counts.follow(sequence.tokens, sequence.prompt_count, rules->counts_prompt());
+    edits.counts = sequence.counts.entries();
+  }
+  return edits;
+}
+
+}  // namespace
 
 std::span<const float> StepSampler::inverse_temperatures(const sched::StepPlan& plan) {
   inverse_temperatures_.clear();
@@ -21,9 +40,9 @@ void StepSampler::sample(const sched::StepPlan& plan, LogitRows rows, Forward& f
   sampled.resize(rows.logits.size() / vocabulary);
   shared_.clear();
   auto visit = [&](const Job& job, int thread) {
-    const sched::Sequence& sequence = *job.sequence;
-    DrawPoint point{.position = static_cast<std::uint64_t>(sequence.output_count())};
-    if (sequence.output_count() < sequence.spec.min_tokens) point.masked = sequence.end_ids;
+    sched::Sequence& sequence = *job.sequence;
+    const DrawPoint point{.position = static_cast<std::uint64_t>(sequence.output_count()),
+                          .edits = edits_of(sequence)};
     const LogitRow row{.logits = rows.logits.subspan(job.row * vocabulary, vocabulary),
                        .maxima = rows.maxima.subspan(job.row * blocks, blocks),
                        .sums = rows.sums.subspan(job.row * blocks, blocks)};
@@ -35,7 +54,8 @@ void StepSampler::sample(const sched::StepPlan& plan, LogitRows rows, Forward& f
     if (!grant.samples()) continue;
     const Job job{.sequence = grant.sequence, .row = count++};
     const sched::SamplingParams& sampling = grant.sequence->spec.sampling;
-    if (is_greedy(sampling) && sampling.logprobs < 0) {
+    const bool plain = sampling.logprobs < 0 && grant.sequence->spec.rules == nullptr;
+    if (plain && is_greedy(sampling)) {
       visit(job, 0);
     } else {
       shared_.push_back(job);

@@ -18,11 +18,11 @@ struct LogitRows {
   std::span<const float> sums;    ///< [S, logit_blocks(vocabulary)] at StepSampler's temperatures
 };
 
-/// Samples the rows of a step. Greedy rows cost next to nothing and are done at once; the others,
-/// which may read whole rows, are shared out over the forward's threads. A row's token is a pure
-/// function of the row, its request's parameters and its place in the output, hence the same on
-/// whatever thread. The engine thread owns it; nothing is allocated once the largest step has been
-/// seen, but for log-probabilities that are asked for.
+/// Samples the rows of a step. Plain greedy rows cost next to nothing and are done at once; the
+/// others, which may read whole rows, are shared out over the forward's threads. A row's token is a
+/// pure function of the row, its request's parameters and its place in the output, hence the same
+/// on whatever thread. The engine thread owns it; nothing is allocated once the largest step has
+/// been seen, but for log-probabilities that are asked for.
 class StepSampler {
  public:
   explicit StepSampler(int threads) : samplers_(static_cast<std::size_t>(threads)) {}
@@ -30,14 +30,14 @@ class StepSampler {
   /// Inverse temperatures [S] at which the rows' sums are wanted, for the forward pass; valid until
   /// the next call.
   std::span<const float> inverse_temperatures(const sched::StepPlan& plan);
-  /// One result per grant that samples, in order. Masked tokens are overwritten in the logits.
+  /// One result per grant that samples, in order. Edits overwrite the logits.
   void sample(const sched::StepPlan& plan, LogitRows rows, Forward& forward,
               std::vector<sched::SampledToken>& sampled);
 
  private:
   /// A row and whose it is.
   struct Job {
-    const sched::Sequence* sequence = nullptr;
+    sched::Sequence* sequence = nullptr;
     std::size_t row = 0;
   };
 

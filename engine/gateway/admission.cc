@@ -46,6 +46,9 @@ Status check_sampling(const sched::SamplingParams& sampling, std::int32_t vocabu
   if (!(sampling.min_p >= 0 && sampling.min_p < 1)) {
     return out_of_range("min_p", "a number in [0, 1)", std::to_string(sampling.min_p));
   }
+  if (!(sampling.typical_p > 0 && sampling.typical_p <= 1)) {
+    return out_of_range("typical_p", "a number in (0, 1]", std::to_string(sampling.typical_p));
+  }
   if (sampling.top_k < 0) {
     return out_of_range("top_k", "an integer of at least 0", number(sampling.top_k));
   }
@@ -54,6 +57,22 @@ Status check_sampling(const sched::SamplingParams& sampling, std::int32_t vocabu
                         number(sampling.logprobs));
   }
   return ok_status();
+}
+
+/// Biases and penalties are checked at the request's door; here what would be out of bounds.
+Status check_rules(const sched::LogitRules& rules, std::int32_t vocabulary) {
+  for (const sched::TokenBias& bias : rules.bias) {
+    TRY_OK(check_tokens("logit_bias", std::span(&bias.token, 1), vocabulary));
+  }
+  for (const std::vector<TokenId>& word : rules.bad_words) {
+    if (word.empty()) return out_of_range("bad_words", "at least one token each", "none");
+    TRY_OK(check_tokens("bad_words", word, vocabulary));
+  }
+  if (!(rules.repetition_penalty >= 0.01F && rules.repetition_penalty <= 100)) {
+    return out_of_range("repetition_penalty", "a number in [0.01, 100]",
+                        std::to_string(rules.repetition_penalty));
+  }
+  return check_tokens("allowed_token_ids", rules.allowed, vocabulary);
 }
 
 Status check_length(const EngineLimits& limits, const sched::GenerateSpec& spec) {
@@ -144,6 +163,7 @@ Status check_spec(const EngineLimits& limits, const sched::GenerateSpec& spec) {
   TRY_OK(check_tokens("prompt", spec.prompt, limits.vocabulary_size));
   TRY_OK(check_tokens("resumed", spec.resumed, limits.vocabulary_size));
   TRY_OK(check_tokens("stop_token_ids", spec.stop_token_ids, limits.vocabulary_size));
+  if (spec.rules != nullptr) TRY_OK(check_rules(*spec.rules, limits.vocabulary_size));
   return check_sampling(spec.sampling, limits.vocabulary_size);
 }
 

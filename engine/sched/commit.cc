@@ -38,6 +38,7 @@ void Scheduler::commit_grant(const Grant& grant, SampledToken* sampled) {
     // What was computed is not to be trusted: end without publishing it.
     TokenEvent event = event_of(sequence);
     event.error = std::move(sampled->error);
+    event.forbidden = sampled->forbidden;
     finish(sequence, FinishReason::kError, std::move(event));
     return;
   }

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "engine/sched/logit_rules.h"
 
 /// What one generation request asks of the engine; plain data, no JSON and no text.
 namespace kantha::sched {
@@ -17,6 +19,7 @@ struct SamplingParams {
   float top_p = 1.0F;          ///< (0, 1]
   std::int32_t top_k = 0;      ///< 0 = all
   float min_p = 0.0F;          ///< [0, 1)
+  float typical_p = 1.0F;      ///< (0, 1]; 1 = all
   std::uint64_t seed = 0;      ///< always set: the client's, or entropy drawn at the door
   std::int32_t logprobs = -1;  ///< -1 none; n ≥ 0: the chosen token's and the n best
 };
@@ -35,6 +38,7 @@ struct GenerateSpec {
   /// Output tokens that the client has already seen (kantha.resume); they count as output.
   std::vector<TokenId> resumed = {};
   SamplingParams sampling;
+  std::shared_ptr<const LogitRules> rules = {};  ///< null: none
   std::int32_t max_tokens = 0;  ///< ≥ 1, resumed ones included; prompt + max_tokens ≤ window
   std::int32_t min_tokens = 0;  ///< end tokens are masked until so many are out
   std::vector<TokenId> stop_token_ids = {};  ///< in addition to the model's end tokens

@@ -9,6 +9,7 @@
 
 #include "engine/cache/sequence_blocks.h"
 #include "engine/sched/generate_spec.h"
+#include "engine/sched/token_counts.h"
 #include "engine/sched/token_event.h"
 #include "engine/sched/waiting_line.h"
 
@@ -39,6 +40,7 @@ struct Sequence {
   std::uint64_t order = 0;       ///< of arrival; rising
   std::vector<TokenId> tokens;   ///< prompt, then output (resumed ones first)
   std::vector<TokenId> end_ids;  ///< tokens that end this request; masked until min_tokens are out
+  TokenCounts counts;            ///< of `tokens`, where spec.rules count; the sampler's
   std::int32_t prompt_count = 0;
   std::int32_t computed = 0;
   std::int32_t cached_tokens = 0;  ///< prompt tokens found in the cache when first started
@@ -83,6 +85,7 @@ struct SampledToken {
   float logprob = 0;                            ///< only when asked for
   std::vector<TokenLogprob> top_logprobs = {};  ///< only when asked for
   std::string error = {};                       ///< not empty: the row was unusable and says why
+  bool forbidden = false;  ///< `error` is that the request itself forbids every token
 };
 
 /// Why a sequence is complete after its last output token, if it is: a stop token wins over length.

@@ -37,6 +37,7 @@ struct TokenEvent {
   std::vector<TokenLogprob> top_logprobs = {};  ///< best first; only when asked for
   std::optional<FinishReason> finish = {};
   std::string error = {};
+  bool forbidden = false;  ///< with `error`: the request forbids every token that could come next
   std::int32_t prompt_tokens = 0;
   std::int32_t cached_tokens = 0;  ///< prompt tokens found in the prefix cache
   std::int32_t output_tokens = 0;  ///< including this one and resumed ones

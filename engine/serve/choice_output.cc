@@ -14,9 +14,8 @@ ChoiceOutput::ChoiceOutput(const text::Tokenizer& tokenizer, ChoiceOptions optio
       options_(std::move(options)),
       detokenizer_(tokenizer, options_.stop, options_.include_stop) {
   for (const TokenId id : resumed) {
-    resumed_characters_ += api::count_characters(detokenizer_.push(id));
+    resumed_characters_ += api::count_characters(push_text(id, ++output_tokens_));
   }
-  output_tokens_ = static_cast<std::int32_t>(resumed.size());
   if (!detokenizer_.stopped()) return;
   // The engine that was resumed from died between the stop string and the last chunk.
   finish_ = FinishReason::kStop;
@@ -33,12 +32,16 @@ api::ScoredToken ChoiceOutput::score(const sched::TokenEvent& event) const {
   return scored;
 }
 
+std::string ChoiceOutput::push_text(TokenId id, std::int32_t number) {
+  return detokenizer_.push(id, /*watched=*/number > options_.min_tokens);
+}
+
 /// An end token's id is kept, its text and its probability are not shown.
 void ChoiceOutput::add_token(const sched::TokenEvent& event, std::string& text) {
   pending_ids_.push_back(*event.token);
   if (event.finish == FinishReason::kStop) return;
   if (options_.scores) pending_scores_.push_back(score(event));
-  text = detokenizer_.push(*event.token);
+  text = push_text(*event.token, event.output_tokens);
 }
 
 std::optional<api::Delta> ChoiceOutput::make_delta(std::string text) {
@@ -79,6 +82,7 @@ std::optional<api::Delta> ChoiceOutput::push(const sched::TokenEvent& event) {
   } else if (event.finish) {
     finish_ = event.finish;
     error_ = event.error;
+    forbidden_ = event.forbidden;
     const bool proper = finish_ == FinishReason::kStop || finish_ == FinishReason::kLength;
     if (proper) text += flush();
   }

@@ -18,7 +18,8 @@ struct ChoiceOptions {
   std::int32_t index = 0;
   std::vector<std::string> stop = {};
   bool include_stop = false;
-  bool scores = false;  ///< keep log-probabilities
+  bool scores = false;          ///< keep log-probabilities
+  std::int32_t min_tokens = 0;  ///< stop strings begin after so many
 };
 
 /// The output side of one choice: engine events in, deltas for the client out. Holds tokens back
@@ -45,6 +46,8 @@ class ChoiceOutput {
   bool stopped_here() const { return stopped_here_; }
   /// Why, for kError.
   const std::string& error() const { return error_; }
+  /// With kError: the request itself forbids whatever could come next.
+  bool forbidden() const { return forbidden_; }
   /// Token ids that no delta carried: the end token and those of a cut stop string.
   const std::vector<TokenId>& rest() const { return pending_ids_; }
   std::int32_t index() const { return options_.index; }
@@ -56,6 +59,8 @@ class ChoiceOutput {
 
  private:
   api::ScoredToken score(const sched::TokenEvent& event) const;
+  /// `number` counts output tokens from 1.
+  std::string push_text(TokenId id, std::int32_t number);
   void add_token(const sched::TokenEvent& event, std::string& text);
   std::optional<api::Delta> make_delta(std::string text);
   std::string flush();
@@ -68,6 +73,7 @@ class ChoiceOutput {
   std::optional<sched::FinishReason> finish_;
   bool stopped_here_ = false;
   std::string error_;
+  bool forbidden_ = false;
   std::int32_t cached_tokens_ = 0;
   std::int32_t output_tokens_ = 0;
   std::int64_t resumed_characters_ = 0;

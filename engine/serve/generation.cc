@@ -60,7 +60,7 @@ class Generation {
   void absorb_event(const sched::TokenEvent& event, TimePoint at, std::string& bytes);
   void show(RunningChoice& choice, api::Delta delta, std::string& bytes);
   void end_choice(RunningChoice& choice, TimePoint at, std::string& bytes);
-  void fail(FinishReason reason, const std::string& words);
+  void fail(FinishReason reason, const ChoiceOutput& output);
   void measure_token(RunningChoice& choice, TimePoint at);
   ChoiceEnd end_of(const RunningChoice& choice, FinishReason reason, TimePoint at) const;
   std::string opening(std::int32_t index);
@@ -95,7 +95,8 @@ api::ReplyHead make_head(const GenerationJob& job, const Clock& clock) {
 
 /// Characters that the client of a resumed request already has.
 std::int64_t resumed_characters(const GenerationJob& job) {
-  const ChoiceOutput probe(job.model->tokenizer, {.stop = job.fields.stop},
+  const ChoiceOutput probe(job.model->tokenizer,
+                           {.stop = job.fields.stop, .min_tokens = job.fields.min_tokens},
                            job.fields.vendor.resumed_token_ids);
   return probe.resumed_characters();
 }
@@ -140,7 +141,8 @@ void Generation::add_choice(std::size_t index, const sched::GenerateSpec& spec) 
   ChoiceOptions options{.index = static_cast<std::int32_t>(index),
                         .stop = job_.fields.stop,
                         .include_stop = job_.fields.include_stop,
-                        .scores = job_.fields.logprobs >= 0};
+                        .scores = job_.fields.logprobs >= 0,
+                        .min_tokens = spec.min_tokens};
   choices_.push_back({.id = spec.id,
                       .output = {job_.model->tokenizer, std::move(options), spec.resumed},
                       .prompt_tokens = static_cast<std::int64_t>(spec.prompt.size())});
@@ -150,9 +152,11 @@ void Generation::add_choice(std::size_t index, const sched::GenerateSpec& spec) 
 /// All choices or none: a refusal of one aborts those that were taken before it.
 Status Generation::submit() {
   const gateway::EngineLimits limits = job_.model->engine->limits();
+  const std::shared_ptr<const sched::LogitRules> rules = rules_of(job_);
   std::vector<sched::GenerateSpec> specs;
   for (std::size_t i = 0; i < job_.choice_count(); ++i) {
     TRY(sched::GenerateSpec spec, make_spec(job_, i, limits));
+    spec.rules = rules;
     specs.push_back(std::move(spec));
   }
   const std::int32_t max_tokens = specs.front().max_tokens;
@@ -304,7 +308,7 @@ void Generation::end_choice(RunningChoice& choice, TimePoint at, std::string& by
   choice.ended = true;
   state_.metrics.observe_end(end_of(choice, reason, at));
   if (reason != FinishReason::kStop && reason != FinishReason::kLength) {
-    fail(reason, choice.output.error());
+    fail(reason, choice.output);
     return;
   }
   const char* words = reason == FinishReason::kStop ? "stop" : "length";
@@ -315,8 +319,13 @@ void Generation::end_choice(RunningChoice& choice, TimePoint at, std::string& by
   bytes += net::sse_data(out_.finish(choice.output.index(), words, choice.output.rest()));
 }
 
-void Generation::fail(FinishReason reason, const std::string& words) {
+void Generation::fail(FinishReason reason, const ChoiceOutput& output) {
+  const std::string& words = output.error();
   failed_ = true;
+  if (output.forbidden()) {
+    error_ = invalid_argument(words);
+    return;
+  }
   switch (reason) {
     case FinishReason::kDeadline: error_ = deadline_passed(job_.fields); return;
     case FinishReason::kAbort: error_ = unavailable("the engine is stopping"); return;

@@ -41,6 +41,7 @@ sched::SamplingParams sampling_of(const api::GenerationFields& fields) {
   sampling.top_p = std::max(static_cast<float>(fields.top_p), 1e-9F);
   sampling.top_k = fields.top_k;
   sampling.min_p = std::min(static_cast<float>(fields.min_p), 0.999999F);
+  sampling.typical_p = std::max(static_cast<float>(fields.typical_p), 1e-9F);
   sampling.seed = static_cast<std::uint64_t>(fields.seed.value_or(0));
   sampling.logprobs = fields.logprobs;
   return sampling;
@@ -82,6 +83,21 @@ Error deadline_passed(const api::GenerationFields& fields) {
                           std::to_string(fields.vendor.timeout_ms.value_or(0)) + " ms",
                .field = "kantha.timeout_ms",
                .reason = api::kReasonDeadline};
+}
+
+std::shared_ptr<const sched::LogitRules> rules_of(const GenerationJob& job) {
+  const api::LogitFields& fields = job.fields.logits;
+  sched::LogitRules rules;
+  rules.repetition_penalty = static_cast<float>(fields.repetition_penalty);
+  rules.presence_penalty = static_cast<float>(fields.presence_penalty);
+  rules.frequency_penalty = static_cast<float>(fields.frequency_penalty);
+  for (const api::LogitBias& bias : fields.bias) {
+    rules.bias.push_back({.token = bias.token, .bias = static_cast<float>(bias.bias)});
+  }
+  rules.allowed = fields.allowed;
+  rules.bad_words = job.bad_words;
+  if (rules.empty()) return nullptr;
+  return std::make_shared<const sched::LogitRules>(std::move(rules));
 }
 
 Result<sched::GenerateSpec> make_spec(const GenerationJob& job, std::size_t choice,

@@ -24,6 +24,7 @@ struct GenerationJob {
   api::ApiKind api = api::ApiKind::kChat;
   api::GenerationFields fields;  ///< `seed` is set
   std::vector<std::vector<TokenId>> prompts;
+  std::vector<std::vector<TokenId>> bad_words = {};  ///< fields.logits.bad_words as tokens
   TimePoint arrived{};
   std::shared_ptr<const ServedModel> model;
 
@@ -48,9 +49,13 @@ std::optional<TimePoint> deadline_of(const api::GenerationFields& fields, TimePo
 /// What the client of a request hears whose time was up.
 Error deadline_passed(const api::GenerationFields& fields);
 
-/// The engine's view of one choice, without its id and its sibling's. Where the client named no
-/// limit, max_tokens is what the window leaves (chat) or at most 16 (text). kInvalidArgument with
-/// context_length_exceeded and all numbers when prompt and output do not fit the window. Pure.
+/// What all choices of a job change in their logits; null when that is nothing. Pure.
+std::shared_ptr<const sched::LogitRules> rules_of(const GenerationJob& job);
+
+/// The engine's view of one choice, without its id, its rules and its sibling's id. Where the
+/// client named no limit, max_tokens is what the window leaves (chat) or at most 16 (text).
+/// kInvalidArgument with context_length_exceeded and all numbers when prompt and output do not fit
+/// the window. Pure.
 Result<sched::GenerateSpec> make_spec(const GenerationJob& job, std::size_t choice,
                                       const gateway::EngineLimits& limits);
 

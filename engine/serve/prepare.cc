@@ -67,6 +67,7 @@ struct Draft {
   std::string body;
   std::optional<Result<Request>> request;
   std::optional<Result<Prompts>> prompts;
+  std::vector<std::vector<TokenId>> bad_words;
 };
 
 template <class Request>
@@ -143,6 +144,7 @@ net::Task<Status> make_prompts(ServeState* state, Preparation* preparation,
   CO_TRY_OK(preparation->expect(*draft->model, estimate));
   std::function<void()> work = [draft] {
     draft->prompts.emplace(prompts_of(*draft->model, **draft->request));
+    draft->bad_words = bad_word_tokens(*draft->model, (*draft->request)->fields.logits.bad_words);
   };
   net::WorkerPool& worker = state->worker_for(static_cast<std::size_t>(size.bytes));
   CO_TRY_OK(co_await preparation->turn().run(worker, std::move(work)));
@@ -167,6 +169,7 @@ net::Task<Result<GenerationJob>> prepare(ServeState* state, api::ApiKind kind, s
   GenerationJob job =
       make_job(kind, std::move((*draft->request)->fields), draft->model, preparation.arrived());
   job.prompts = std::move(**draft->prompts);
+  job.bad_words = std::move(draft->bad_words);
   co_return job;
 }
 

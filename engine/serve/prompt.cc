@@ -90,6 +90,21 @@ std::vector<TokenId> text_prompt(const ServedModel& model, const std::string& te
   return ids;
 }
 
+std::vector<std::vector<TokenId>> bad_word_tokens(const ServedModel& model,
+                                                  const std::vector<std::string>& words) {
+  std::vector<std::vector<TokenId>> sequences;
+  const auto add = [&](const std::string& text) {
+    std::vector<TokenId> ids = model.tokenizer.encode(text, /*parse_special=*/false);
+    const bool known = std::ranges::find(sequences, ids) != sequences.end();
+    if (!ids.empty() && !known) sequences.push_back(std::move(ids));
+  };
+  for (const std::string& word : words) {
+    add(word);
+    if (!word.starts_with(' ')) add(" " + word);
+  }
+  return sequences;
+}
+
 Result<std::vector<std::vector<TokenId>>> completion_prompts(
     const ServedModel& model, const api::CompletionRequest& request) {
   std::vector<std::vector<TokenId>> prompts;

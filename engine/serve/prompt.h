@@ -26,4 +26,9 @@ std::vector<TokenId> text_prompt(const ServedModel& model, const std::string& te
 Result<std::vector<std::vector<TokenId>>> completion_prompts(const ServedModel& model,
                                                              const api::CompletionRequest& request);
 
+/// Bad words as the token sequences that would write them: at the start of a text and after a
+/// space, where that makes a difference.
+std::vector<std::vector<TokenId>> bad_word_tokens(const ServedModel& model,
+                                                  const std::vector<std::string>& words);
+
 }  // namespace kantha::serve

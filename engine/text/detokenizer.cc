@@ -20,8 +20,9 @@ std::size_t Detokenizer::first_pending() const {
   return taken_ + held_.size() - longest;
 }
 
-void Detokenizer::take_byte(char byte) {
+void Detokenizer::take_byte(char byte, bool watched) {
   held_.push_back(byte);
+  if (!watched) return;
   const std::size_t end = taken_ + held_.size();
   for (StopMatcher& stop : stops_) {
     if (!stop.advance(byte)) continue;
@@ -45,10 +46,10 @@ std::string Detokenizer::take_safe(bool final) {
   return shown;
 }
 
-std::string Detokenizer::push(TokenId id) {
+std::string Detokenizer::push(TokenId id, bool watched) {
   if (stopped_) return {};
   for (const char byte : tokenizer_.bytes_of(id)) {
-    take_byte(byte);
+    take_byte(byte, watched);
     if (stopped_) break;
   }
   return take_safe(/*final=*/false);

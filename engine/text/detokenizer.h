@@ -29,7 +29,8 @@ class Detokenizer {
               bool include_stop = false);
 
   /// Takes one more token; gives the text that is now safe to show.
-  std::string push(TokenId id);
+  /// One that does not count for stop strings (`watched`) can neither begin nor be part of one.
+  std::string push(TokenId id, bool watched = true);
   /// True once a stop string has appeared; later pushes give "".
   bool stopped() const { return stopped_; }
   /// What was held back, at the end of the generation; incomplete UTF-8 becomes U+FFFD. Decides a
@@ -43,7 +44,7 @@ class Detokenizer {
     std::size_t end = 0;
   };
 
-  void take_byte(char byte);
+  void take_byte(char byte, bool watched);
   std::size_t first_pending() const;
   std::string take_safe(bool final);
 

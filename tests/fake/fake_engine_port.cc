@@ -149,6 +149,7 @@ void FakeEnginePort::finish(RequestId id, const FakeReply& reply, std::vector<To
   if (reply.end_token) event = token_event(id, open, *reply.end_token);
   event.finish = reply.finish;
   event.error = reply.error;
+  event.forbidden = reply.forbidden;
   event.prompt_tokens = open.prompt_tokens;
   event.output_tokens = open.output_tokens;
   event.first_scheduled = open.started;

@@ -19,6 +19,7 @@ struct FakeReply {
   std::optional<sched::FinishReason> finish = sched::FinishReason::kStop;
   std::optional<TokenId> end_token = {};  ///< comes with the finish
   std::string error = {};
+  bool forbidden = false;  ///< the error is the request's own
   bool one_batch = false;  ///< all events in one call, as after a stall
 };
 

@@ -8,6 +8,7 @@
 #include "engine/exec/engine_loop.h"
 #include "engine/exec/forward_factory.h"
 #include "tests/engine/exec/forward_cpu_tiny_model.h"
+#include "tests/engine/exec/random_rules.h"
 #include "tests/fake/event_recorder.h"
 
 /// The whole engine on the real CPU forward: a request's tokens and log-probabilities are, bit for
@@ -112,7 +113,9 @@ sched::GenerateSpec random_spec(Random& random, std::uint64_t id,
   spec.sampling.temperature = between(random, 0, 1) == 0 ? 0.0F : 0.9F;
   spec.sampling.top_p = between(random, 0, 1) == 0 ? 1.0F : 0.8F;
   spec.sampling.top_k = between(random, 0, 3) == 0 ? 20 : 0;
+  spec.sampling.typical_p = between(random, 0, 4) == 0 ? 0.7F : 1.0F;
   spec.sampling.seed = random();
+  spec.rules = random_rules(random, kConfig.vocabulary);
   spec.sampling.logprobs = between(random, 0, 2) == 0 ? -1 : 2;
   return spec;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/engine/exec/loop_bench.h"
+#include "tests/engine/exec/random_rules.h"
 
 namespace kantha::exec {
 namespace {
@@ -86,7 +87,9 @@ sched::GenerateSpec random_spec(Random& random, const Heads& heads, std::int32_t
   spec.sampling.temperature = one_in(random, 2) ? 0.0F : 1.0F;
   spec.sampling.top_p = one_in(random, 2) ? 1.0F : 0.8F;
   spec.sampling.top_k = one_in(random, 3) ? 5 : 0;
+  spec.sampling.typical_p = one_in(random, 5) ? 0.7F : 1.0F;
   spec.sampling.seed = random();
+  spec.rules = random_rules(random, kVocabulary);
   if (one_in(random, 4)) spec.stop_token_ids = {between(random, 1, kVocabulary - 1)};
   spec.tenant = std::string(1, static_cast<char>('a' + between(random, 0, 2)));
   spec.slo = static_cast<sched::SloClass>(between(random, 0, 2));

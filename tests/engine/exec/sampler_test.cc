@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/rng.h"
+#include "tests/engine/exec/plain_sampling.h"
 
 namespace kantha::exec {
 namespace {
@@ -48,27 +49,9 @@ std::vector<std::size_t> best_first(const std::vector<float>& row) {
   return order;
 }
 
-/// Probabilities after temperature, top_k, top_p and min_p, by a full sort in double.
 std::vector<double> plain_distribution(const std::vector<float>& row,
                                        const sched::SamplingParams& sampling) {
-  std::vector<std::size_t> order = best_first(row);
-  std::vector<double> weight(row.size());
-  for (std::size_t i = 0; i < row.size(); ++i) {
-    weight[i] = std::exp((double{row[i]} - double{row[order[0]]}) / double{sampling.temperature});
-  }
-  if (sampling.top_k > 0) order.resize(std::min<std::size_t>(order.size(), sampling.top_k));
-  double total = 0;
-  for (const std::size_t i : order) total += weight[i];
-  double sum = 0;
-  std::size_t kept = 0;
-  while (kept < order.size() && sum < double{sampling.top_p} * total) sum += weight[order[kept++]];
-  order.resize(std::max<std::size_t>(kept, 1));
-  std::erase_if(order, [&](auto i) { return weight[i] < double{sampling.min_p}; });
-  std::vector<double> distribution(row.size(), 0);
-  double mass = 0;
-  for (const std::size_t i : order) mass += weight[i];
-  for (const std::size_t i : order) distribution[i] = weight[i] / mass;
-  return distribution;
+  return exec::plain_distribution(std::vector<double>(row.begin(), row.end()), sampling);
 }
 
 TEST(Sampler, GreedyTakesTheBestAndTheLowestOfEquals) {
@@ -112,7 +95,7 @@ TEST(Sampler, NeverDrawsWhatIsImpossible) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     EXPECT_EQ(sample({-kInfinity, 0, -kInfinity}, params(2, seed)).token, 1);
     const TokenId only[] = {0, 2};
-    EXPECT_EQ(sample({9, 0, 9}, params(1, seed), {.masked = only}).token, 1);
+    EXPECT_EQ(sample({9, 0, 9}, params(1, seed), {.edits = {.masked = only}}).token, 1);
   }
 }
 
@@ -124,7 +107,7 @@ TEST(Sampler, UnusableRowsAreErrors) {
     EXPECT_FALSE(sample({0, kInfinity}, params(temperature)).error.empty());
     EXPECT_FALSE(sample({-kInfinity, -kInfinity}, params(temperature)).error.empty());
     const TokenId all[] = {0, 1};
-    EXPECT_FALSE(sample({0, 0}, params(temperature), {.masked = all}).error.empty());
+    EXPECT_FALSE(sample({0, 0}, params(temperature), {.edits = {.masked = all}}).error.empty());
   }
   std::vector<float> row(49152, 0.0F);
   row[49150] = nan;
@@ -222,7 +205,7 @@ TEST(Sampler, LogprobsAreThoseOfTheRawLogits) {
     sched::SamplingParams sampling = params(1.7F, 11);
     sampling.logprobs = 20;
     const TokenId banned[] = {static_cast<TokenId>(order[0])};
-    const sched::SampledToken got = sample(row, sampling, {.masked = banned});
+    const sched::SampledToken got = sample(row, sampling, {.edits = {.masked = banned}});
     EXPECT_NE(got.token, banned[0]);
     EXPECT_NEAR(got.logprob, double{row[static_cast<std::size_t>(got.token)]} - std::log(sum),
                 1e-5);
@@ -254,6 +237,7 @@ sched::SamplingParams random_params(std::uint64_t seed) {
   sampling.top_p = seed % 4 == 0 ? 1.0F : 0.3F + 0.1F * (seed % 7);
   sampling.top_k = seed % 5 == 0 ? static_cast<std::int32_t>(1 + seed % 100) : 0;
   sampling.min_p = seed % 6 == 0 ? 0.1F : 0.0F;
+  sampling.typical_p = seed % 8 == 0 ? 0.6F : 1.0F;
   sampling.logprobs = seed % 7 == 0 ? 5 : -1;
   return sampling;
 }
@@ -286,7 +270,7 @@ TEST(Sampler, GivenMaximaAndSumsChangeNothing) {
     if (seed % 3 == 1) {
       for (std::uint64_t k = 1; k <= 5; ++k) banned.push_back(static_cast<TokenId>(place(k)));
     }
-    const DrawPoint point{.position = seed, .masked = banned};
+    const DrawPoint point{.position = seed, .edits = {.masked = banned}};
     const std::vector<float> maxima = maxima_of(row);
     std::vector<float> copy = row;
     const sched::SamplingParams sampling = random_params(seed);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 
 // The whole engine with the real model (SmolLM2-135M-Instruct Q4_1).
@@ -102,6 +103,42 @@ TEST_F(RunningEngine, ResumedStreamsSayTheRestWordForWord) {
       EXPECT_EQ(rest.finish, whole.finish);
     }
   }
+}
+
+TEST_F(RunningEngine, PenaltiesSurviveAResume) {
+  const Json more{{"temperature", 0.8},      {"max_tokens", 40},
+                  {"frequency_penalty", 1},  {"repetition_penalty", 1.3},
+                  {"presence_penalty", 0.5}, {"bad_words", {"sea", "ocean"}},
+                  {"min_tokens", 20},        {"kantha", {{"return_token_ids", true}}}};
+  Json body = ask("Tell me about the sea, the sea and the sea.", more);
+  const ModelAnswer whole = engine().stream(kChat, body);
+  ASSERT_GE(whole.token_ids.size(), 20u);
+  const Json sea = Json::parse(engine().call("POST", "/tokenize", {{"prompt", " sea"}}).body);
+  ASSERT_EQ(sea["tokens"].size(), 1u);
+  EXPECT_EQ(std::ranges::count(whole.token_ids, sea["tokens"][0].get<TokenId>()), 0) << whole.text;
+  body["seed"] = whole.seed;
+  const std::vector<TokenId> sent(whole.token_ids.begin(), whole.token_ids.begin() + 9);
+  body["kantha"]["resume"] = {{"token_ids", sent}};
+  const ModelAnswer rest = engine().stream(kChat, body);
+  EXPECT_TRUE(whole.text.ends_with(rest.text)) << rest.text;
+  EXPECT_EQ(rest.token_ids.size() + 9, whole.token_ids.size());
+}
+
+TEST_F(RunningEngine, BiasAndAllowedTokensDecideWhatComes) {
+  // 28 and 30 are "," and ".".
+  const auto text_of = [&](const Json& more) {
+    Json body{{"prompt", "one two"}, {"temperature", 0}, {"max_tokens", 3}};
+    body.update(more);
+    const auto response = engine().call("POST", kText, body);
+    EXPECT_EQ(response.status, 200) << response.body;
+    return Json::parse(response.body)["choices"][0]["text"].get<std::string>();
+  };
+  EXPECT_EQ(text_of({{"logit_bias", {{"28", 100}}}}), ",,,");
+  EXPECT_EQ(text_of({{"allowed_token_ids", {30}}}), "...");
+  EXPECT_EQ(
+      text_of(
+          {{"logit_bias", {{"28", 100}}}, {"allowed_token_ids", {28, 30}}, {"bad_words", {","}}}),
+      "...");
 }
 
 TEST_F(RunningEngine, LeavingClientsGiveEverythingBack) {  // report B014
