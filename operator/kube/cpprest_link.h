@@ -13,7 +13,9 @@
 ///
 /// What it cannot do, and whoever uses it has to live with: a kept connection that the server has
 /// closed is replaced, and its request, a POST too, sent again; a whole chunk of an answer is in
-/// memory before any of it is given; IPv6 literals do not resolve.
+/// memory before any of it is given; IPv6 literals do not resolve; the system's roots are read
+/// for each connection, so that this process's SSL_CERT_FILE points to nothing once a link has
+/// roots of its own.
 /// Source: the SDK's own http_client_asio.cpp, and research on this SDK in docs/decisions.
 namespace kantha::kube {
 
