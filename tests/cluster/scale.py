@@ -3,8 +3,9 @@
 
 usage: tests/cluster/scale.py [--objects 2000] [--limit-s 150] [--replicas 1] [--operator PROGRAM]
 Starts a cluster with kwok, applies the objects, waits until all report Available, and prints JSON:
-seconds from the first apply, the operator's processor time per object, its memory, its writes per
-object, and how much it does in a minute of rest. Exit status 1 when a limit is missed.
+seconds from the first apply, the operator's processor time per object, its memory, its writes and
+Events per object, how long the last Events took, and, after a minute of rest, how many objects
+still are Available and how much was done. Exit status 1 when a limit is missed.
 """
 
 import argparse
@@ -97,12 +98,25 @@ def process_facts(pid):
             "rss_mib": kib("VmRSS") / 1024, "peak_mib": kib("VmHWM") / 1024}
 
 
-def writes_of(port):
+def scrape(port):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     connection.request("GET", "/metrics")
-    text = connection.getresponse().read().decode()
+    return connection.getresponse().read().decode()
+
+
+def metric(port, name):
+    match = re.search(rf"^{name} (\S+)$", scrape(port), re.MULTILINE)
+    return float(match.group(1)) if match else 0.0
+
+
+def total(writes, *left_out):
+    return sum(count for name, count in writes.items()
+               if not any(f" {plural} " in name for plural in left_out))
+
+
+def writes_of(port):
     writes = {}
-    for line in text.splitlines():
+    for line in scrape(port).splitlines():
         match = re.match(r'kantha_operator_api_requests_total\{(.*)\} (\S+)', line)
         if not match:
             continue
@@ -216,22 +230,35 @@ class Run:
         after = process_facts(self.operator.pid)
         return self.report(counter, elapsed, before, after)
 
+    def wait_for_events(self):
+        """Seconds until no Event waits to be written."""
+        begun = time.monotonic()
+        while metric(self.port, "kantha_operator_events_queued") > 0:
+            if time.monotonic() - begun > 120:
+                break
+            time.sleep(0.25)
+        time.sleep(1)  # those in flight
+        return round(time.monotonic() - begun, 1)
+
     def report(self, counter, elapsed, before, after):
         objects = self.options.objects
+        events_after_s = self.wait_for_events()
         writes = writes_of(self.port)
+        events = sum(count for name, count in writes.items() if " events " in name)
         rest_before = process_facts(self.operator.pid)
-        writes_before = sum(v for k, v in writes_of(self.port).items() if " leases " not in k)
         time.sleep(self.options.rest_s)
         rest_after = process_facts(self.operator.pid)
-        writes_after = sum(v for k, v in writes_of(self.port).items() if " leases " not in k)
+        writes_after = total(writes_of(self.port), "leases")
         return {
             "objects": objects, "available": len(counter.available), "seconds": round(elapsed, 1),
             "cpu_ms_per_object": round((after["cpu_s"] - before["cpu_s"]) * 1000 / objects, 2),
             "rss_mib": round(after["rss_mib"], 1), "peak_mib": round(after["peak_mib"], 1),
-            "writes_per_object": round(sum(v for k, v in writes.items()
-                                           if " leases " not in k) / objects, 2),
+            "writes_per_object": round(total(writes, "leases", "events") / objects, 2),
+            "events_per_object": round(events / objects, 2), "events_after_s": events_after_s,
+            "events_dropped": metric(self.port, "kantha_operator_events_dropped_total"),
             "writes": {k: v for k, v in sorted(writes.items())},
-            "rest": {"seconds": self.options.rest_s, "writes": writes_after - writes_before,
+            "rest": {"seconds": self.options.rest_s,
+                     "writes": writes_after - total(writes, "leases"),
                      "cpu_share": round((rest_after["cpu_s"] - rest_before["cpu_s"]) /
                                         self.options.rest_s, 4)},
         }
