@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "operator/kube/object_meta.h"
+#include "base/json_text.h"
 
 namespace kantha::cluster {
 
@@ -28,14 +28,18 @@ Status GuardedClient::admit(kube::Resource resource, const char* verb) {
 void GuardedClient::note(const kube::ObjectKey& owner, kube::Resource resource,
                          const Json& answer) {
   if (!seams_.is_watched(resource.plural)) return;
-  const Result<kube::ObjectMeta> meta = kube::object_meta_from_json(answer);
-  if (!meta.ok()) return;
-  runtime::WriteGate* gate = seams_.gate(meta->key.name_space);
+  const kube::ObjectKey key{text_at(answer, "metadata", "namespace"),
+                            text_at(answer, "metadata", "name")};
+  if (key.name.empty()) return;
+  runtime::WriteGate* gate = seams_.gate(key.name_space);
   if (gate == nullptr) return;
-  gate->wrote(owner, {resource.plural, meta->key, meta->uid, meta->resource_version}, clock_.now());
+  gate->wrote(owner,
+              {resource.plural, key, text_at(answer, "metadata", "uid"),
+               text_at(answer, "metadata", "resourceVersion")},
+              clock_.now());
   // The event of a write may overtake its answer.
-  if (const auto held = seams_.held(resource.plural, meta->key)) {
-    gate->seen(resource.plural, meta->key, held->uid, held->resource_version, held->is_deleting);
+  if (const auto held = seams_.held(resource.plural, key)) {
+    gate->seen(resource.plural, key, held->uid, held->resource_version, held->is_deleting);
   }
 }
 

@@ -140,31 +140,39 @@ const std::vector<double>& latency_bounds() {
 }  // namespace
 
 ApiClient::ApiClient(Transport& transport, RateLimiter& limiter, MetricRegistry& metrics)
-    : transport_(transport), limiter_(limiter), metrics_(metrics) {}
+    : transport_(transport),
+      limiter_(limiter),
+      metrics_(metrics),
+      limiter_wait_(metrics.histogram(
+          "kantha_operator_api_limiter_wait_seconds",
+          "Time that calls of the API server waited for the operator's own rate limiter.", {},
+          latency_bounds())) {}
 
 net::Task<void> ApiClient::wait_for_turn() {
   const Duration waited = co_await limiter_.acquire();
-  metrics_
-      .histogram("kantha_operator_api_limiter_wait_seconds",
-                 "Time that calls of the API server waited for the operator's own rate limiter.",
-                 {}, latency_bounds())
-      .observe(std::chrono::duration<double>(waited).count());
+  limiter_wait_.observe(std::chrono::duration<double>(waited).count());
 }
 
-void ApiClient::count(std::string_view verb, std::string_view plural, std::string code,
+void ApiClient::count(std::string_view verb, std::string_view plural, const std::string& code,
                       TimePoint begun) {
-  metrics_
-      .counter("kantha_operator_api_requests_total",
-               "Requests to the API server; code is the HTTP status, or the fault without one.",
-               {{"verb", std::string(verb)},
-                {"resource", std::string(plural)},
-                {"code", std::move(code)}})
-      .add();
-  metrics_
-      .histogram("kantha_operator_api_request_seconds",
-                 "Time from sending a request to its answer; of a watch, to its headers.",
-                 {{"verb", std::string(verb)}, {"resource", std::string(plural)}}, latency_bounds())
-      .observe(std::chrono::duration<double>(limiter_.clock().now() - begun).count());
+  std::string name = std::string(verb) + " " + std::string(plural) + " " + code;
+  auto known = series_.find(name);
+  if (known == series_.end()) {
+    const MetricLabels call = {{"verb", std::string(verb)}, {"resource", std::string(plural)}};
+    MetricLabels outcome = call;
+    outcome.emplace_back("code", code);
+    Counter& requests = metrics_.counter(
+        "kantha_operator_api_requests_total",
+        "Requests to the API server; code is the HTTP status, or the fault without one.", outcome);
+    Histogram& seconds =
+        metrics_.histogram("kantha_operator_api_request_seconds",
+                           "Time from sending a request to its answer; of a watch, to its headers.",
+                           call, latency_bounds());
+    known = series_.emplace(std::move(name), Series{requests, seconds}).first;
+  }
+  known->second.requests.add();
+  known->second.seconds.observe(
+      std::chrono::duration<double>(limiter_.clock().now() - begun).count());
 }
 
 Error ApiClient::refused(Error error) {

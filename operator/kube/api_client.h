@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -106,15 +107,24 @@ class ApiClient {
 
  private:
   net::Task<void> wait_for_turn();
-  void count(std::string_view verb, std::string_view plural, std::string code, TimePoint begun);
+  void count(std::string_view verb, std::string_view plural, const std::string& code,
+             TimePoint begun);
   /// Passes the error on; a throttled call holds the others back for a moment.
   Error refused(Error error);
   net::Task<Result<net::HttpResponse>> exchange(std::string_view verb, std::string_view plural,
                                                 net::HttpRequest request);
 
+  /// The series of calls of one verb, kind and outcome; finding one costs as much as a small call.
+  struct Series {
+    Counter& requests;
+    Histogram& seconds;
+  };
+
   Transport& transport_;
   RateLimiter& limiter_;
   MetricRegistry& metrics_;
+  Histogram& limiter_wait_;
+  std::map<std::string, Series> series_;
   Duration call_timeout_ = std::chrono::seconds(15);
 };
 
