@@ -46,8 +46,9 @@ struct ObjectMemory {
   std::map<std::string, Repair> repairs = {};
   /// Generation, and the children's versions, when all of them were last found as they should be.
   std::string children_checked = {};
-  std::string status_refusal = {};               ///< why the status can't be written; empty: it can
-  serving::FactsByPod facts = {};                ///< what nodeds said of their engines, by pod uid
+  std::string status_refusal = {};             ///< why the status can't be written; empty: it can
+  std::optional<TimePoint> untold_since = {};  ///< the written status is behind, and may be for now
+  serving::FactsByPod facts = {};              ///< what nodeds said of their engines, by pod uid
   std::map<std::string, TimePoint> pushed = {};  ///< by pod uid: when it was last sent its config
   /// Since when a claim of another pass has stood in the way (capacity_claim.h).
   std::map<std::string, TimePoint> claims_met = {};

@@ -12,6 +12,8 @@ namespace kantha::cluster {
 namespace {
 
 constexpr int kTriesMax = 5;
+/// A pod's way to Ready is half a dozen small changes; those within this time are one write.
+constexpr Duration kNewsPause = std::chrono::seconds(2);
 
 /// One condition of a status, as far as it is there.
 struct Told {
@@ -52,6 +54,30 @@ net::Task<Status> write_status(Pass& pass, Json document) {
     if (!meta.ok() || meta->uid != pass.uid()) co_return not_found("the object is gone");
     pass.version = meta->resource_version;
   }
+}
+
+/// Whether nobody waits for this status: the counts moved, and what people act on did not.
+bool may_wait(const Pass& pass, const Json& status) {
+  if (pass.object->is_deleting() || pass.outcome.error || !pass.outcome.troubles.empty()) {
+    return false;
+  }
+  const Result<Json> before = parse_json(pass.object->status);
+  if (!before.ok()) return false;
+  const auto was_available = condition_of(*before, "Available").status;
+  const bool same =
+      (was_available.empty() ? "False" : was_available) == condition_of(status, "Available").status;
+  return same && transitions_between(pass.object->status, status).empty();
+}
+
+/// Puts off a status that may wait, for kNewsPause at most after the first news.
+bool put_off(Pass& pass, const Json& status) {
+  if (!may_wait(pass, status)) return false;
+  const TimePoint now = pass.tools.clock.now();
+  if (!pass.memory.untold_since) pass.memory.untold_since = now;
+  const Duration left = *pass.memory.untold_since + kNewsPause - now;
+  if (left <= Duration::zero()) return false;
+  pass.outcome.look_again(left);
+  return true;
 }
 
 /// No condition can say what keeps conditions from being written: log and Event do, once.
@@ -105,7 +131,11 @@ net::Task<void> report(Pass& pass, const serving::ClusterObservation& seen,
                        const serving::ClusterPlan& plan) {
   const Json status = serving::status_of(*pass.object, seen, plan.plan, pass.outcome.troubles,
                                          pass.tools.clock.wall_now());
-  if (!serving::status_changed(*pass.object, status)) co_return;
+  if (!serving::status_changed(*pass.object, status)) {
+    pass.memory.untold_since.reset();
+    co_return;
+  }
+  if (put_off(pass, status)) co_return;
   const Json document = serving::status_document(*pass.object, status);
   const Status written = co_await write_status(pass, document);
   if (!written.ok()) {
@@ -117,6 +147,7 @@ net::Task<void> report(Pass& pass, const serving::ClusterObservation& seen,
     co_return;
   }
   pass.memory.status_refusal.clear();
+  pass.memory.untold_since.reset();
   for (Transition& event : transitions_between(pass.object->status, status)) {
     pass.tools.events.record(
         {kube::kModelServings, pass.key, pass.uid()},

@@ -11,10 +11,11 @@
 /// Outcome → status and events, written when they are new. One executor.
 namespace kantha::cluster {
 
-/// Applies the status when it differs from what was written last; a conflict is tried five times:
-/// each apply is whole and carries the resourceVersion of an object of this uid, so there is
-/// nothing to merge. Events tell what became different between the two; they never hold anything
-/// up.
+/// Applies the status when it differs from what was written last. What people and machines act on
+/// (Available, an event's worth of news, a deletion, trouble) is written at once; counts that move
+/// within two seconds are one write. A conflict is tried five times: each apply is whole and
+/// carries the resourceVersion of an object of this uid, so there is nothing to merge. Events tell
+/// what became different between the two; they never hold anything up.
 net::Task<void> report(Pass& pass, const serving::ClusterObservation& seen,
                        const serving::ClusterPlan& plan);
 

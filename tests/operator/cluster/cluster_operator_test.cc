@@ -28,18 +28,18 @@ TEST_F(ClusterOperatorTest, AnObjectBecomesItsChildrenAndIsAvailableOnceItsPodsA
       << "a pod that was ready may be moved by node autoscalers";
 }
 
-TEST_F(ClusterOperatorTest, OneObjectCostsElevenWritesAndAnIdleHourNone) {
+TEST_F(ClusterOperatorTest, OneObjectCostsTenWritesAndAnIdleHourNone) {
   OneOperator& one = start();
   apply(serving("m"));
   work_seconds(5);
   ASSERT_EQ(condition_status("m", "Available"), "True");
-  EXPECT_EQ(write_count(), 11u) << testing::PrintToString(operator_writes());
-  EXPECT_EQ(one.real.write_count(), 11);
+  EXPECT_EQ(write_count(), 10u) << testing::PrintToString(operator_writes());
+  EXPECT_EQ(one.real.write_count(), 10);
   EXPECT_NE(one.metrics.scrape().find(
                 "kantha_operator_writes_total{resource=\"services\",verb=\"create\"} 2"),
             std::string::npos);
   run_for(std::chrono::hours(1));
-  EXPECT_EQ(write_count(), 11u) << testing::PrintToString(operator_writes());
+  EXPECT_EQ(write_count(), 10u) << testing::PrintToString(operator_writes());
   EXPECT_EQ(door_.asked, 0) << "an idle fleet costs no call to its nodeds";
 }
 

@@ -88,6 +88,40 @@ TEST_F(ReportTest, AStatusWriteThatFailsIsTriedAgainAndTheUsersSpecIsLeftAlone) 
   EXPECT_EQ(find(kube::kModelServings, "m")->at("metadata").at("generation"), 1);
 }
 
+TEST_F(ReportTest, CountsThatMoveAreWrittenEveryTwoSecondsAndTheEndAtOnce) {
+  start();
+  apply(serving("m", 8));
+  const auto status_writes = [&] {
+    const std::vector<std::string> writes = operator_writes();
+    return std::count(writes.begin(), writes.end(), "apply modelservings/status");
+  };
+  run_seconds(1);
+  EXPECT_EQ(status_writes(), 0) << "the pods may be ready in a moment";
+  run_seconds(2);
+  EXPECT_EQ(status_writes(), 1) << "but nobody is left without a word";
+  EXPECT_EQ(condition_status("m", "Available"), "False");
+  for (const std::string& pod : names(kube::kPods)) {
+    make_ready(pod);
+    run_for(std::chrono::milliseconds(400));
+  }
+  EXPECT_LE(status_writes(), 4);
+  EXPECT_EQ(condition_status("m", "Available"), "True");
+  run_seconds(2);
+  EXPECT_EQ(find(kube::kModelServings, "m")->at("status").at("readyReplicas"), 8);
+}
+
+TEST_F(ReportTest, WhatAPersonMustMendIsToldAtOnce) {
+  server_.set_access_rule([&](const fake::Access& access) {
+    return !(access.plural == "poddisruptionbudgets" && access.verb == "create" &&
+             access.user.starts_with("kantha-operator"));
+  });
+  start();
+  run_seconds(1);
+  apply(serving("m"));
+  run_for(std::chrono::milliseconds(500));
+  EXPECT_EQ(condition_status("m", "Degraded"), "True");
+}
+
 TEST_F(ReportTest, AStatusThatMayNotBeWrittenIsToldByOneEvent) {
   server_.set_access_rule([](const fake::Access& access) {
     return !(access.plural == "modelservings" && access.subresource == "status" &&
