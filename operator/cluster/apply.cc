@@ -28,16 +28,25 @@ ChildDocument document(kube::Resource resource, OrderedJson body) {
   return {resource, std::move(name), std::move(body)};
 }
 
-/// All children but pods and Secret, in the order in which they are needed.
-std::vector<ChildDocument> documents_of(const Pass& pass, const serving::Revision& target) {
+/// Children that pods need, or that shall guard them from their first moment.
+std::vector<ChildDocument> documents_before_pods(const Pass& pass,
+                                                 const serving::Revision& target) {
   const serving::ClusterServing& owner = *pass.object;
   std::vector<ChildDocument> out;
   out.push_back(document(kube::kServiceAccounts, serving::render_service_account(owner)));
   out.push_back(document(kube::kConfigMaps, serving::render_revision_config_map(
                                                 owner, pass.tools.settings.pods, target)));
+  out.push_back(document(kube::kPodDisruptionBudgets, serving::render_pdb(owner)));
+  return out;
+}
+
+/// Children that nobody misses until a pod is ready. An API server gives out cluster addresses one
+/// after another, some fifty a second at best: a pod starts meanwhile.
+std::vector<ChildDocument> documents_after_pods(const Pass& pass) {
+  const serving::ClusterServing& owner = *pass.object;
+  std::vector<ChildDocument> out;
   out.push_back(document(kube::kServices, serving::render_headless_service(owner)));
   out.push_back(document(kube::kServices, serving::render_service(owner)));
-  out.push_back(document(kube::kPodDisruptionBudgets, serving::render_pdb(owner)));
   return out;
 }
 
@@ -61,18 +70,20 @@ std::string children_version(const Pass& pass, const serving::Revision& target) 
   return out;
 }
 
-net::Task<void> write_children(Pass& pass, const serving::Revision& target) {
-  const std::string version = children_version(pass, target);
-  if (!version.empty() && version == pass.memory.children_checked) co_return;
-  const std::int64_t writes = pass.tools.client.write_count();
+/// One look at all of an object's children, in two halves.
+struct ChildrenCheck {
+  std::string version;    ///< as children_version
+  bool is_needed = true;  ///< something changed since all were well
+  bool all_well = true;   ///< so far nothing was written, and nothing went wrong
+};
+
+net::Task<void> write_children(Pass& pass, std::vector<ChildDocument> documents,
+                               ChildrenCheck& check) {
   Outcome before = std::exchange(pass.outcome, {});
-  for (ChildDocument& child : documents_of(pass, target)) {
-    co_await write_child(pass, std::move(child));
-  }
-  const bool all_well = writes == pass.tools.client.write_count() && !pass.outcome.error &&
-                        pass.outcome.troubles.empty() && !pass.outcome.again;
+  for (ChildDocument& child : documents) co_await write_child(pass, std::move(child));
+  check.all_well = check.all_well && !pass.outcome.wrote_child && !pass.outcome.error &&
+                   pass.outcome.troubles.empty() && !pass.outcome.again;
   pass.outcome.merge(std::move(before));
-  pass.memory.children_checked = all_well ? version : std::string();
 }
 
 /// Names of the ConfigMaps that something still refers to.
@@ -132,11 +143,19 @@ net::Task<void> apply(Pass& pass, const serving::ClusterObservation& seen,
   if (!seen.hold_reason.empty()) co_return;  // the spec says nothing that could be carried out
   const bool is_guarded = co_await ensure_finalizer(pass);
   if (!is_guarded) co_return;
-  co_await write_children(pass, seen.observed.target);
+  ChildrenCheck check{.version = children_version(pass, seen.observed.target)};
+  check.is_needed = check.version.empty() || check.version != pass.memory.children_checked;
+  if (check.is_needed) {
+    co_await write_children(pass, documents_before_pods(pass, seen.observed.target), check);
+  }
   co_await adopt_pods(pass, seen);
   co_await do_pod_deeds(pass, seen, plan.plan.actions);
   co_await confirm_pods(pass, seen);
   co_await release_pods(pass, seen);
+  if (check.is_needed) {
+    co_await write_children(pass, documents_after_pods(pass), check);
+    pass.memory.children_checked = check.all_well ? check.version : std::string();
+  }
   co_await prune_revisions(pass, seen);
 }
 

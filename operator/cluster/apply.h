@@ -6,8 +6,9 @@
 
 /// Plan → what is in the cluster. One executor.
 ///
-/// Everything that a pod needs comes before the pod, so that a crash between two writes leaves
-/// nothing that can't be gone on with. Each step goes on when the one before it failed for a reason
+/// Everything that a pod needs to start comes before the pod, so that a crash between two writes
+/// leaves nothing that can't be gone on with; Services come after it, for they are slow to make and
+/// first needed when it is ready. Each step goes on when the one before it failed for a reason
 /// of its own (a verb that is forbidden, a name that is taken), so that the rest works.
 namespace kantha::cluster {
 

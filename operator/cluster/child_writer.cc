@@ -129,11 +129,13 @@ net::Task<void> repair(Pass& pass, ChildDocument document, std::string live_uid)
                               ": another writer changes fields that belong to this operator"});
     co_return;
   }
+  pass.outcome.wrote_child = true;
   const bool is_written = co_await mend(pass, std::move(document), std::move(live_uid));
   if (is_written) pass.memory.repairs[child] = {digest, pass.tools.clock.now()};
 }
 
 net::Task<void> create_child(Pass& pass, ChildDocument document) {
+  pass.outcome.wrote_child = true;
   const Result<Json> made = co_await pass.tools.client.create(
       pass.key, document.resource, pass.key.name_space, dump_json(document.body));
   if (made.ok()) co_return;

@@ -13,6 +13,8 @@ void Outcome::merge(Outcome other) {
   for (serving::Trouble& trouble : other.troubles) add(std::move(trouble));
   if (other.again) look_again(*other.again);
   if (!error) error = std::move(other.error);
+  made_pods = made_pods || other.made_pods;
+  wrote_child = wrote_child || other.wrote_child;
 }
 
 void Outcome::add(serving::Trouble trouble) {

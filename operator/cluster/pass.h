@@ -61,6 +61,7 @@ struct Outcome {
   std::optional<Error> error = {};              ///< the first failure that the queue shall retry
   /// Pods were made: what was observed is history, and their events bring the next pass at once.
   bool made_pods = false;
+  bool wrote_child = false;  ///< a child other than a pod was made or repaired, or that was tried
 
   /// Whether what was observed still holds well enough to be told.
   bool is_worth_telling() const { return !made_pods || error || !troubles.empty(); }
