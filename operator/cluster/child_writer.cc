@@ -46,7 +46,8 @@ net::Task<Result<Json>> apply_child(Pass& pass, ChildDocument document, std::str
   document.body["metadata"]["uid"] = std::move(live_uid);
   const kube::ObjectKey key{pass.key.name_space, document.name};
   co_return co_await pass.tools.client.patch(pass.key, document.resource, key,
-                                             dump_json(document.body), forced_apply());
+                                             dump_json(document.body), forced_apply(),
+                                             kube::Content::kWhole);
 }
 
 /// Deletes ours so that the next pass makes it anew; only where nothing else heals.
@@ -73,7 +74,7 @@ net::Task<Result<Json>> write_whole(Pass& pass, ChildDocument document, Json liv
   options.kind = kube::PatchKind::kJson;
   Result<Json> done = co_await pass.tools.client.patch(
       pass.key, document.resource, key, dump_json(serving::render_child_reset(live, document.body)),
-      options);
+      options, kube::Content::kWhole);
   if (!done.ok() || serving::covers(*done, document.body)) co_return done;
   std::string uid = live["metadata"]["uid"];
   co_return co_await apply_child(pass, std::move(document), std::move(uid));

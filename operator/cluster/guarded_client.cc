@@ -66,9 +66,9 @@ net::Task<Result<Json>> GuardedClient::create(kube::ObjectKey owner, kube::Resou
 
 net::Task<Result<Json>> GuardedClient::patch(kube::ObjectKey owner, kube::Resource resource,
                                              kube::ObjectKey key, std::string body,
-                                             kube::PatchOptions options) {
+                                             kube::PatchOptions options, kube::Content content) {
   CO_TRY_OK(admit(resource, options.subresource.empty() ? "patch" : "patch_status"));
-  options.answer = kube::Content::kMetadata;
+  options.answer = content;
   Result<Json> answer =
       co_await client_.patch(resource, std::move(key), std::move(body), std::move(options));
   if (answer.ok()) note(owner, resource, *answer);

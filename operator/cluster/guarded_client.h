@@ -50,11 +50,13 @@ class GuardedClient {
                                            kube::ListOptions options);
 
   // Writes. `owner` is the ModelServing on whose behalf they are made. Their answers hold the
-  // object's metadata alone: nothing else of them is read, and a pod would be six kilobytes.
+  // object's metadata alone unless more is asked for: mostly nothing else of them is read, and a
+  // pod would be six kilobytes.
   net::Task<Result<Json>> create(kube::ObjectKey owner, kube::Resource resource,
                                  std::string name_space, std::string body);
   net::Task<Result<Json>> patch(kube::ObjectKey owner, kube::Resource resource, kube::ObjectKey key,
-                                std::string body, kube::PatchOptions options);
+                                std::string body, kube::PatchOptions options,
+                                kube::Content content = kube::Content::kMetadata);
   net::Task<Status> remove(kube::ObjectKey owner, kube::Resource resource, kube::ObjectKey key,
                            kube::DeleteOptions options);
 
