@@ -7,7 +7,7 @@ namespace kantha::noded {
 TargetChoice LocalTarget::choose(const TargetAsk& ask) {
   const EnginePhase phase = gate_.phase();
   if (phase == EnginePhase::kReady && ask.local_allowed) {
-    return {.target = ForwardTarget{.name = "engine", .endpoint = gate_.endpoint()},
+    return {.target = ForwardTarget{.name = kLocalTargetName, .endpoint = gate_.endpoint()},
             .hopeless = false,
             .why = {}};
   }

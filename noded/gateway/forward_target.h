@@ -73,12 +73,16 @@ class TargetChooser {
   virtual net::Task<void> wait_for_change(Duration timeout) = 0;
   /// The request is on its way; one call of ended() follows each.
   virtual void began(const ForwardTarget& target) = 0;
-  /// The head of an answer came.
-  virtual void answered(const ForwardTarget& target, int status, const net::Headers& headers) = 0;
+  /// The head of an answer came. False: it is not to be passed on; the server took nothing on, or
+  /// is not who it should be, and ended() follows with kRefused.
+  virtual bool answered(const ForwardTarget& target, int status, const net::Headers& headers) = 0;
   virtual void ended(const ForwardTarget& target, TargetEnd end) = 0;
   /// How the engines of that server ended so far; nothing is known of others' by default.
   virtual EngineEnds ends(const ForwardTarget& target) const = 0;
 };
+
+/// ForwardTarget::name of this pod's own engine.
+inline constexpr char kLocalTargetName[] = "engine";
 
 /// The chooser of a pod that knows no other: its engine, while that is ready.
 class LocalTarget final : public TargetChooser {
@@ -88,7 +92,7 @@ class LocalTarget final : public TargetChooser {
   TargetChoice choose(const TargetAsk& ask) override;
   net::Task<void> wait_for_change(Duration timeout) override;
   void began(const ForwardTarget&) override {}
-  void answered(const ForwardTarget&, int, const net::Headers&) override {}
+  bool answered(const ForwardTarget&, int, const net::Headers&) override { return true; }
   /// A try that failed makes the gate look again.
   void ended(const ForwardTarget& target, TargetEnd end) override;
   EngineEnds ends(const ForwardTarget& target) const override;
