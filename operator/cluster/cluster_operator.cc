@@ -61,7 +61,9 @@ struct ClusterOperator::Body {
         stores(executor, clock, random_bits(seed, 1), client, metrics, settings.namespaces,
                [this](const kube::ObjectKey& key) { controller.trigger(key); }),
         guarded(clock, client, metrics, seams()),
-        reconciler({clock, settings, guarded, door, events, breaker, stores}, random_bits(seed, 2)),
+        fleet(executor, clock, door, [this] { return guarded.may_write(); }),
+        reconciler({clock, settings, guarded, door, events, breaker, stores, fleet},
+                   random_bits(seed, 2)),
         controller(
             executor, clock, metrics, controller_options(),
             [this](kube::ObjectKey key) { return reconciler.reconcile(std::move(key)); },
@@ -147,8 +149,10 @@ struct ClusterOperator::Body {
     if (lease) leases.spawn(lease->run());
     workers.spawn(controller.run());
     workers.spawn(open_when_synced());
+    workers.spawn(fleet.run());
     while (!stopping) co_await wake.wait(kForEver);
     controller.stop();
+    fleet.stop();
     co_await workers.join();
     // From here on nothing of ours writes: the lease may go.
     if (lease) lease->stop();
@@ -173,6 +177,7 @@ struct ClusterOperator::Body {
   std::unique_ptr<runtime::LeaderLease> lease;
   WorldStores stores;
   GuardedClient guarded;
+  FleetFeed fleet;
   Reconciler reconciler;
   runtime::Controller controller;
   net::Notify wake;
@@ -219,6 +224,9 @@ Json ClusterOperator::debug_state() const {
   out["writes"] = body_->guarded.write_count();
   out["eventsQueued"] = body_->events.queued_count();
   out["eventsDropped"] = body_->events.dropped_count();
+  out["fleetViews"] = {{"receivers", body_->fleet.receiver_count()},
+                       {"told", body_->fleet.told_count()},
+                       {"failed", body_->fleet.failed_count()}};
   out["deletesInLastMinute"] = body_->breaker.recent_count(body_->clock.now());
   out["deletesHeldBack"] = body_->breaker.refused_count();
   out["scopes"] = Json::array();

@@ -99,6 +99,7 @@ std::vector<PodPtr> pods_of(const Scope& scope, const serving::ClusterServing& o
 net::Task<serving::ClusterObservation> gather(Pass& pass) {
   const std::vector<PodPtr> pods = pods_of(pass.scope, *pass.object);
   trim_memory(pass.memory, pods);
+  pass.tools.fleet.observe(*pass.object, pods);
   pass.planned.clear();
   for (const PodPtr& pod : pods) pass.planned[pod->meta.key.name] = pod->meta.resource_version;
   serving::ClusterObservation seen = observe(pass, pods);

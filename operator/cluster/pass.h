@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "operator/cluster/fleet_feed.h"
 #include "operator/cluster/guarded_client.h"
 #include "operator/cluster/operator_settings.h"
 #include "operator/cluster/pod_door.h"
@@ -32,6 +33,7 @@ struct Tools {
   kube::EventRecorder& events;
   runtime::DeletionBreaker& breaker;
   WorldStores& stores;
+  FleetFeed& fleet;
 };
 
 /// What this process remembers of one object. Losing it costs a few calls and nothing else.

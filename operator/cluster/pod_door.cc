@@ -55,6 +55,17 @@ struct HttpPodDoor::Body {
                               " answered " + std::to_string(answer->status)};
   }
 
+  net::Task<Status> put(PodAddress pod, std::string target, std::string json) {
+    net::HttpRequest request;
+    request.method = "PUT";
+    request.target = std::move(target);
+    request.headers.set("Content-Type", "application/json");
+    request.body = std::move(json);
+    Result<std::string> answer = co_await exchange(std::move(pod), std::move(request));
+    if (!answer.ok()) co_return std::move(answer).error();
+    co_return ok_status();
+  }
+
   net::HttpClient http;
   kube::ApiClient& client;
   std::uint16_t port;
@@ -78,14 +89,11 @@ net::Task<Result<noded::PodState>> HttpPodDoor::state(PodAddress pod) {
 }
 
 net::Task<Status> HttpPodDoor::push_config(PodAddress pod, std::string config) {
-  net::HttpRequest request;
-  request.method = "PUT";
-  request.target = "/admin/v1/engine-config";
-  request.headers.set("Content-Type", "application/json");
-  request.body = std::move(config);
-  Result<std::string> answer = co_await body_->exchange(std::move(pod), std::move(request));
-  if (!answer.ok()) co_return std::move(answer).error();
-  co_return ok_status();
+  return body_->put(std::move(pod), "/admin/v1/engine-config", std::move(config));
+}
+
+net::Task<Status> HttpPodDoor::push_fleet(PodAddress pod, std::string view) {
+  return body_->put(std::move(pod), "/admin/v1/fleet", std::move(view));
 }
 
 }  // namespace kantha::cluster

@@ -31,6 +31,9 @@ class PodDoor {
   /// PUT /admin/v1/engine-config with the text of engine.json; noded obeys when running streams
   /// allow it. Errors as above.
   virtual net::Task<Status> push_config(PodAddress pod, std::string config) = 0;
+  /// PUT /admin/v1/fleet with the JSON of a FleetView. Doors of worlds without peers take it and
+  /// do nothing.
+  virtual net::Task<Status> push_fleet(PodAddress, std::string) { co_return ok_status(); }
 };
 
 /// Over HTTP to IP:8001, with the token of Secret NAME-admin. The token is read once for each
@@ -43,6 +46,7 @@ class HttpPodDoor final : public PodDoor {
 
   net::Task<Result<noded::PodState>> state(PodAddress pod) override;
   net::Task<Status> push_config(PodAddress pod, std::string config) override;
+  net::Task<Status> push_fleet(PodAddress pod, std::string view) override;
 
  private:
   struct Body;

@@ -43,6 +43,7 @@ net::Task<Result<runtime::Requeue>> Reconciler::reconcile(kube::ObjectKey key) {
   const auto object = scope->servings.find(key);
   if (object == nullptr) {
     memory_.erase(key);
+    tools_.fleet.forget(key);
     co_return runtime::Requeue{};
   }
   if (!scope->gate.is_open(key, tools_.clock.now())) co_return runtime::Requeue{kGateAgain};

@@ -35,7 +35,13 @@ class ScriptedDoor final : public PodDoor {
     co_return ok_status();
   }
 
+  net::Task<Status> push_fleet(PodAddress pod, std::string view) override {
+    fleet.emplace_back(pod.pod.name, std::move(view));
+    co_return ok_status();
+  }
+
   std::map<std::string, noded::PodState> states;
+  std::vector<std::pair<std::string, std::string>> fleet;  ///< who was told, and what
   std::vector<std::pair<std::string, std::string>> pushed;
   int asked = 0;
 };
