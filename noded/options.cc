@@ -92,6 +92,26 @@ void add_time_flags(CLI::App& app, Texts& texts) {
       ->capture_default_str();
 }
 
+void add_gate_flags(CLI::App& app, Options& options) {
+  constexpr std::int64_t kRateMax = 1'000'000'000'000;
+  const CLI::Range rates(std::int64_t{0}, kRateMax);
+  app.add_option("--api-keys-file", options.api_keys_file,
+                 "JSON file with the SHA-256 digests of the API keys that are let in; read again "
+                 "when it changes. Without it no key is asked for");
+  app.add_option("--requests-per-minute", options.requests_per_minute,
+                 "Requests a minute that this pod takes; 0: no bound")
+      ->check(rates);
+  app.add_option("--tokens-per-minute", options.tokens_per_minute,
+                 "Tokens a minute, prompt and output, that this pod takes; 0: no bound")
+      ->check(rates);
+  app.add_option("--max-queued-tokens", options.max_queued_tokens,
+                 "Prompt tokens, about, that may wait here for an engine; 0: no bound but the "
+                 "number of requests")
+      ->check(rates);
+  app.add_option("--access-log", options.access_log,
+                 "One JSON line a request: off, stdout or a file; default off");
+}
+
 }  // namespace
 
 Result<Options> parse_options(int argc, const char* const* argv, std::string& help) {
@@ -101,6 +121,7 @@ Result<Options> parse_options(int argc, const char* const* argv, std::string& he
   add_door_flags(app, options, texts);
   add_engine_flags(app, options);
   add_time_flags(app, texts);
+  add_gate_flags(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

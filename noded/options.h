@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/clock.h"
@@ -30,6 +31,13 @@ struct Options {
   /// After SIGTERM, how long new requests are still taken while the world learns that this pod
   /// leaves. 3 s when external, else 0 (several pods share one listening socket).
   Duration endpoint_grace = Duration::zero();
+  /// Digests of the API keys that let clients in; empty: no key is asked for.
+  std::string api_keys_file;
+  /// Bounds of this pod, all tenants together; 0: none.
+  std::int64_t requests_per_minute = 0;
+  std::int64_t tokens_per_minute = 0;
+  std::int64_t max_queued_tokens = 0;  ///< prompt tokens, about, that may wait at the door
+  std::string access_log;              ///< off, stdout or a file
   bool show_version = false;
 };
 

@@ -28,6 +28,16 @@ ForwardPolicy forward_policy_for(const Options& options) {
   return policy;
 }
 
+DoorSettings door_settings_for(const Options& options) {
+  return {.pod = options.pod,
+          .gate = {.api_keys_file = options.api_keys_file,
+                   .model = options.model,
+                   .pod_limits = {.requests_per_minute = options.requests_per_minute,
+                                  .tokens_per_minute = options.tokens_per_minute},
+                   .held_tokens_max = options.max_queued_tokens},
+          .access_log = options.access_log};
+}
+
 std::unique_ptr<EngineKeeper> make_keeper(boost::asio::any_io_executor executor,
                                           const Options& options, const Clock& clock,
                                           net::HttpClient& client) {
@@ -57,7 +67,7 @@ PodDaemon::PodDaemon(boost::asio::io_context& context, Options options, const Cl
       client_(context.get_executor()),
       keeper_(make_keeper(context.get_executor(), options_, clock, client_)),
       forwarder_(context.get_executor(), *keeper_, client_, forward_policy_for(options_), clock),
-      door_(*keeper_, forwarder_, client_, metrics_),
+      door_(*keeper_, forwarder_, client_, metrics_, door_settings_for(options_), clock),
       change_(context.get_executor(), *keeper_, forwarder_, options_.engine_config,
               options_.drain_timeout),
       guard_(options_.admin_token_file),
@@ -67,6 +77,7 @@ PodDaemon::~PodDaemon() = default;
 
 Status PodDaemon::start() {
   TRY_OK(guard_.open());
+  TRY_OK(door_.open());
   open_metrics();
   bring_config();
   admin_server_ = std::make_unique<net::HttpServer>(
@@ -125,7 +136,7 @@ void PodDaemon::open_metrics() {
           [this] { return static_cast<double>(keeper_->restarts()); });
 }
 
-PodState PodDaemon::state() const {
+PodState PodDaemon::state() {
   PodState state;
   state.pod = options_.pod;
   state.model = options_.model;
@@ -141,6 +152,9 @@ PodState PodDaemon::state() const {
   state.streams = forwarder_.counts().in_flight;
   state.requests_held = forwarder_.counts().held;
   state.requests_total = forwarder_.counts().total;
+  state.asks_for_keys = door_.gatekeeper().key_file().asks_for_keys();
+  state.api_keys = door_.gatekeeper().key_count();
+  state.api_keys_error = door_.gatekeeper().key_file().error();
   const EngineReport& report = keeper_->reports().last();
   state.engine_version = report.version;
   state.kv_blocks_total = report.blocks_total;

@@ -32,7 +32,7 @@ class PodDaemon {
   /// Begins the end; the second call skips the waiting.
   void shut_down();
   /// What GET /admin/v1/state says.
-  PodState state() const;
+  PodState state();
 
  private:
   void open_metrics();

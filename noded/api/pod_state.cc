@@ -30,6 +30,7 @@ constexpr std::array kCounters = {
     CounterField{"kv_blocks_free", &PodState::kv_blocks_free},
     CounterField{"waiting_tokens", &PodState::waiting_tokens},
     CounterField{"age_ms", &PodState::age_ms},
+    CounterField{"api_keys", &PodState::api_keys},
 };
 
 struct TextField {
@@ -44,6 +45,7 @@ constexpr std::array kTexts = {
     TextField{"engine_version", &PodState::engine_version},
     TextField{"config_hash", &PodState::config_hash},
     TextField{"told_config_hash", &PodState::told_config_hash},
+    TextField{"api_keys_error", &PodState::api_keys_error},
 };
 
 struct NumberField {
@@ -83,6 +85,7 @@ Json to_json(const PodState& state) {
   Json out = Json::object();
   out["phase"] = engine_phase_name(state.phase);
   out["draining"] = state.draining;
+  out["asks_for_keys"] = state.asks_for_keys;
   for (const TextField& field : kTexts) out[field.name] = state.*field.member;
   for (const CounterField& field : kCounters) out[field.name] = state.*field.member;
   for (const NumberField& field : kNumbers) out[field.name] = state.*field.member;
@@ -99,6 +102,8 @@ Result<PodState> pod_state_from_json(const Json& json) {
   }
   TRY(const auto draining, fields.boolean("draining"));
   out.draining = draining.value_or(false);
+  TRY(const auto asks_for_keys, fields.boolean("asks_for_keys"));
+  out.asks_for_keys = asks_for_keys.value_or(false);
   for (const TextField& field : kTexts) {
     TRY(auto text, fields.string(field.name));
     if (text) out.*field.member = std::move(*text);

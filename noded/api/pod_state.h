@@ -40,6 +40,10 @@ struct PodState {
   std::int64_t streams = 0;        ///< requests in flight through this door, held ones included
   std::int64_t requests_held = 0;  ///< of those, waiting for an engine
   std::int64_t requests_total = 0;
+  bool asks_for_keys = false;  ///< clients of the public port need an API key
+  std::int64_t api_keys = 0;   ///< that are listed
+  /// Why the file of keys as it is now is not in use; empty while it is.
+  std::string api_keys_error;
   std::int64_t kv_blocks_total = 0;
   std::int64_t kv_blocks_active = 0;
   std::int64_t kv_blocks_cached = 0;

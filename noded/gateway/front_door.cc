@@ -52,10 +52,8 @@ FrontDoor::FrontDoor(EngineGate& gate, Forwarder& forwarder, net::HttpClient& cl
 void FrontDoor::open_gauges(const std::string& pod) {
   const MetricLabels labels = {{"pod", pod}};
   KeyFile& keys = gatekeeper_.key_file();
-  metrics_.gauge("kantha_noded_api_keys", "API keys that are listed", labels, [&keys] {
-    const auto now = keys.keys();
-    return now == nullptr ? 0.0 : static_cast<double>(now->count());
-  });
+  metrics_.gauge("kantha_noded_api_keys", "API keys that are listed", labels,
+                 [this] { return static_cast<double>(gatekeeper_.key_count()); });
   metrics_.gauge("kantha_noded_api_keys_stale", "1 while the key file is wrong and old keys serve",
                  labels, [&keys] {
                    keys.keys();

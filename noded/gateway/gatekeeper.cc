@@ -59,6 +59,11 @@ Gatekeeper::Gatekeeper(GateSettings settings, const Clock& clock)
       limits_(settings_.pod_limits, clock),
       held_(settings_.held_tokens_max) {}
 
+std::int64_t Gatekeeper::key_count() {
+  const auto keys = keys_.keys();
+  return keys == nullptr ? 0 : static_cast<std::int64_t>(keys->count());
+}
+
 Admission Gatekeeper::admit(net::HttpRequest& request, const DoorRoute& route,
                             const GateMoment& moment) {
   Admission out;

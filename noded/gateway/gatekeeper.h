@@ -71,8 +71,8 @@ class Gatekeeper {
   /// Decides. The request loses its keys; a generation gets its holder's tenant and place.
   Admission admit(net::HttpRequest& request, const DoorRoute& route, const GateMoment& moment);
 
-  /// Looks at the file, so that what the next two say is of now.
-  void look() { keys_.keys(); }
+  /// Keys that are listed now.
+  std::int64_t key_count();
   KeyFile& key_file() { return keys_; }
   const HeldTokens& held() const { return held_; }
   TenantLimits& limits() { return limits_; }

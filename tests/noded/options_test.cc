@@ -57,6 +57,26 @@ TEST(Options, TakesWhatAPodInAClusterPasses) {
   EXPECT_EQ(options->endpoint_grace, std::chrono::seconds(3));
 }
 
+TEST(Options, TheGateIsOpenUnlessTold) {
+  const auto open = parse(kEnough);
+  ASSERT_TRUE(open.ok());
+  EXPECT_EQ(open->api_keys_file, "");
+  EXPECT_EQ(open->requests_per_minute, 0);
+  EXPECT_EQ(open->access_log, "");
+  const auto told =
+      parse(with({"--api-keys-file=/k.json", "--requests-per-minute=60", "--tokens-per-minute=1000",
+                  "--max-queued-tokens=500", "--access-log=stdout"}));
+  ASSERT_TRUE(told.ok()) << told.error().message;
+  EXPECT_EQ(told->api_keys_file, "/k.json");
+  EXPECT_EQ(told->requests_per_minute, 60);
+  EXPECT_EQ(told->tokens_per_minute, 1000);
+  EXPECT_EQ(told->max_queued_tokens, 500);
+  EXPECT_EQ(told->access_log, "stdout");
+  const auto wrong = parse(with({"--requests-per-minute=-1"}));
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_NE(wrong.error().message.find("--requests-per-minute"), std::string::npos);
+}
+
 TEST(Options, TheGraceIsZeroForAChildAndAsTold) {
   EXPECT_EQ(parse(kEnough)->endpoint_grace, Duration::zero());
   EXPECT_EQ(parse(with({"--endpoint-grace-ms", "70"}))->endpoint_grace,

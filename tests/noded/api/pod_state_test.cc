@@ -20,6 +20,9 @@ PodState full_state() {
   state.requests_held = 2;
   state.told_config_hash = "def456";
   state.draining = true;
+  state.asks_for_keys = true;
+  state.api_keys = 3;
+  state.api_keys_error = "keys[1].tenant: required";
   state.requests_total = 9'007'199'254'740'993;
   state.kv_blocks_total = 4096;
   state.kv_blocks_active = 100;
@@ -44,6 +47,9 @@ TEST(PodState, SurvivesTheTripThroughJsonText) {
   EXPECT_EQ(read->told_config_hash, "def456");
   EXPECT_EQ(read->requests_held, 2);
   EXPECT_TRUE(read->draining);
+  EXPECT_TRUE(read->asks_for_keys);
+  EXPECT_EQ(read->api_keys, 3);
+  EXPECT_EQ(read->api_keys_error, "keys[1].tenant: required");
 }
 
 TEST(PodState, EveryPhaseHasItsOwnNameThatReadsBack) {
