@@ -41,6 +41,15 @@ void Forwarder::recall() {
   }
 }
 
+void Forwarder::recall_from(const std::string& target) {
+  for (const Exchange& exchange : live_) {
+    if (exchange->outcome.target != target) continue;
+    if (exchange->has_begun() && !exchange->can_continue()) continue;
+    exchange->recalled = true;
+    exchange->end_try();
+  }
+}
+
 void Forwarder::expire() {
   expired_ = true;
   for (const Exchange& exchange : live_) exchange->end_try();

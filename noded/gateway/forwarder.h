@@ -60,6 +60,7 @@ struct DoorCounts {
   std::int64_t resumed = 0;         ///< streams that went on at another engine
   std::int64_t completed = 0;       ///< of which only the end was missing, so that we wrote it
   std::int64_t unresumed = 0;       ///< that could be resumed, and for which nobody was found
+  std::int64_t at_peers = 0;        ///< that another pod works on now
   std::int64_t kept_bytes = 0;      ///< bodies of the requests in flight
 };
 
@@ -79,6 +80,9 @@ class Forwarder {
   /// Takes streams that can be resumed back from their engines: they wait with the others and go on
   /// from there.
   void recall();
+  /// The same for one server that is given up, and also what it has not begun to answer.
+  void recall_from(const std::string& target);
+  bool holding() const { return holding_; }
   /// The pod is about to go: requests are still taken, and their connections end with the answer,
   /// so that the next ones find another pod.
   void set_leaving() { leaving_ = true; }
@@ -90,8 +94,8 @@ class Forwarder {
   void expire();
 
   const DoorCounts& counts() const { return counts_; }
-  /// Requests that a server is working on.
-  std::int64_t dispatched() const { return counts_.in_flight - counts_.held; }
+  /// Requests that this pod's engine is working on.
+  std::int64_t dispatched() const { return counts_.in_flight - counts_.held - counts_.at_peers; }
   /// Waits until nothing is dispatched (true) or the timeout (false).
   net::Task<bool> wait_idle(Duration timeout);
   /// The same for all requests, also those that wait for an engine.

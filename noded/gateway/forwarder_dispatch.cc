@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "noded/gateway/forwarder.h"
+#include "noded/gateway/held_count.h"
 
 namespace kantha::noded {
 namespace {
@@ -21,6 +22,7 @@ net::Task<Forwarder::Turn> Forwarder::attempt(Exchange exchange, ForwardTarget t
   if (!exchange->suspect) exchange->ends_before = chooser_.ends(target).count;
   net::HttpRequest copy = exchange->for_target(target, exchange->sent);
   const Duration timeout = exchange->has_begun() ? policy_.silence_timeout : policy_.answer_timeout;
+  const HeldCount elsewhere(counts_.at_peers, target.is_local ? 0 : 1);
   chooser_.began(target);
   Result<std::unique_ptr<net::ResponseStream>> opened =
       co_await client_.open(target.endpoint, std::move(copy), timeout, exchange->cancel);
@@ -29,7 +31,9 @@ net::Task<Forwarder::Turn> Forwarder::attempt(Exchange exchange, ForwardTarget t
     co_return co_await unopened(exchange, std::move(target), std::move(error));
   }
   Answer answer = std::move(opened).value();
-  chooser_.answered(target, answer->status(), answer->headers());
+  if (!chooser_.answered(target, answer->status(), answer->headers())) {
+    co_return co_await lost(exchange, std::move(target), TargetEnd::kRefused);
+  }
   // Weak, so that a connection ends with its try. Called at once when it was cancelled meanwhile.
   exchange->cancel->on_cancel([weak = std::weak_ptr(answer)] {
     if (const Answer running = weak.lock()) running->cancel();

@@ -62,6 +62,7 @@ std::int64_t count_events(std::string_view bytes, char& last) {
 
 net::Headers Forwarder::answer_headers(net::Headers headers) const {
   net::Headers kept = end_to_end(std::move(headers));
+  kept.remove("x-kantha-load");  // a peer says it to us
   if (leaving()) kept.set("Connection", "close");
   return kept;
 }
