@@ -13,6 +13,7 @@ constexpr int kExternalGraceMs = 3000;
 struct Texts {
   std::string listen = "127.0.0.1:8000";
   std::string admin = "127.0.0.1:8001";
+  std::string peer_listen;
   int drain_seconds = 300;
   int drain_ms = -1;  ///< wins over drain_seconds
   int hold_seconds = 30;
@@ -59,6 +60,8 @@ void add_door_flags(CLI::App& app, Options& options, Texts& texts) {
       ->check(CLI::Range(3, 1 << 20));
   app.add_option("--admin-listen,--admin", texts.admin, "Admin endpoint HOST:PORT or unix:PATH")
       ->capture_default_str();
+  app.add_option("--peer-listen", texts.peer_listen,
+                 "unix:PATH where other pods of this machine send requests");
   app.add_option("--admin-token-file", options.admin_token_file,
                  "File with the admin API's bearer token; read again when it changes");
   app.add_flag("--version", options.show_version, "Print the version and exit");
@@ -135,6 +138,13 @@ Result<Options> parse_options(int argc, const char* const* argv, std::string& he
   TRY(options.listen, endpoint_flag("--listen", texts.listen));
   TRY(options.admin, endpoint_flag("--admin-listen", texts.admin));
   TRY_OK(check_admin(options));
+  if (!texts.peer_listen.empty()) {
+    TRY(options.peer_listen, endpoint_flag("--peer-listen", texts.peer_listen));
+    if (!options.peer_listen->is_unix()) {
+      return invalid_argument("--peer-listen: expected unix:PATH, got \"" + texts.peer_listen +
+                              "\"");
+    }
+  }
   options.drain_timeout = texts.drain_ms >= 0 ? Duration(std::chrono::milliseconds(texts.drain_ms))
                                               : Duration(std::chrono::seconds(texts.drain_seconds));
   options.hold_timeout = std::chrono::seconds(texts.hold_seconds);

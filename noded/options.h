@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -16,6 +17,9 @@ struct Options {
   int listen_fd = -1;    ///< a listening socket handed down; -1: bind `listen`
   net::Endpoint listen;  ///< default 127.0.0.1:8000
   net::Endpoint admin;   ///< default 127.0.0.1:8001
+  /// Where only other pods of this world reach us, with a Unix socket of mode 0600; empty: they
+  /// come to `listen`, and the admin token is the secret by which they are known.
+  std::optional<net::Endpoint> peer_listen;
   /// File with the bearer token of the admin API; required where others reach the API.
   std::string admin_token_file;
   /// Somebody else runs the engine, in a container of its own; else it is our child.

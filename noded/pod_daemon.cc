@@ -9,6 +9,7 @@
 #include "noded/engine/config_file.h"
 #include "noded/engine/external_engine.h"
 #include "noded/engine/supervisor.h"
+#include "noded/fleet/fleet_metrics.h"
 #include "noded/gateway/door_error.h"
 
 namespace kantha::noded {
@@ -20,6 +21,13 @@ SupervisePolicy policy_for(const Options& options) {
   policy.stop_timeout =
       std::min<Duration>(options.drain_timeout, std::chrono::seconds(30)) + std::chrono::seconds(5);
   return policy;
+}
+
+FleetSettings fleet_settings_for(const Options& options) {
+  FleetSettings settings;
+  settings.pod = options.pod;
+  settings.model = options.model;
+  return settings;
 }
 
 ForwardPolicy forward_policy_for(const Options& options) {
@@ -66,12 +74,22 @@ PodDaemon::PodDaemon(boost::asio::io_context& context, Options options, const Cl
       clock_(clock),
       client_(context.get_executor()),
       keeper_(make_keeper(context.get_executor(), options_, clock, client_)),
-      forwarder_(context.get_executor(), *keeper_, client_, forward_policy_for(options_), clock),
+      guard_(options_.admin_token_file),
+      seal_(
+          options_.pod, [this] { return guard_.token(); }, clock),
+      router_(context.get_executor(), *keeper_, client_, seal_, fleet_settings_for(options_),
+              clock),
+      forwarder_(context.get_executor(), router_, client_, forward_policy_for(options_), clock),
       door_(*keeper_, forwarder_, client_, metrics_, door_settings_for(options_), clock),
+      hop_door_(router_, seal_,
+                [this](net::HttpRequest request, net::ResponseWriter& writer) {
+                  return door_.answer(std::move(request), writer);
+                }),
       change_(context.get_executor(), *keeper_, forwarder_, options_.engine_config,
               options_.drain_timeout),
-      guard_(options_.admin_token_file),
-      tasks_(context.get_executor(), "pod") {}
+      tasks_(context.get_executor(), "pod") {
+  join_fleet();
+}
 
 PodDaemon::~PodDaemon() = default;
 
@@ -84,17 +102,48 @@ Status PodDaemon::start() {
       context_.get_executor(), [this](net::HttpRequest request, net::ResponseWriter& writer) {
         return answer_admin(std::move(request), writer);
       });
-  public_server_ = std::make_unique<net::HttpServer>(
-      context_.get_executor(), [this](net::HttpRequest request, net::ResponseWriter& writer) {
-        return door_.answer(std::move(request), writer);
-      });
+  public_server_ = door_for(DoorKind::kPublic);
   TRY(const net::Endpoint admin, admin_server_->listen(options_.admin));
   TRY(const net::Endpoint open, options_.listen_fd >= 0 ? public_server_->adopt(options_.listen_fd)
                                                         : public_server_->listen(options_.listen));
+  if (options_.peer_listen) {
+    peer_server_ = door_for(DoorKind::kPeers);
+    TRY(const net::Endpoint peers, peer_server_->listen(*options_.peer_listen));
+    log_debug("peers are welcome", {{"listen", peers.to_string()}});
+  }
   log_info("pod is up",
            {{"pod", options_.pod}, {"listen", open.to_string()}, {"admin", admin.to_string()}});
   tasks_.spawn(keeper_->run());
+  tasks_.spawn(router_.run());
   return ok_status();
+}
+
+std::unique_ptr<net::HttpServer> PodDaemon::door_for(DoorKind kind) {
+  return std::make_unique<net::HttpServer>(
+      context_.get_executor(), [this, kind](net::HttpRequest request, net::ResponseWriter& writer) {
+        return hop_door_.answer(std::move(request), writer, kind);
+      });
+}
+
+void PodDaemon::join_fleet() {
+  router_.set_own_load([this] { return own_load(); });
+  router_.on_lost([this](const std::string& peer) { forwarder_.recall_from(peer); });
+  door_.set_peer_test(
+      [](const net::HttpRequest& request) { return request.headers.find(kHopHeader).has_value(); });
+}
+
+/// Peers send nothing to a pod whose engine is about to be replaced, nor to one that leaves.
+PeerLoad PodDaemon::own_load() const {
+  PeerLoad load;
+  load.phase = keeper_->phase();
+  if (forwarder_.holding()) load.phase = EnginePhase::kStarting;
+  if (forwarder_.leaving()) load.phase = EnginePhase::kDraining;
+  load.kv_pressure = keeper_->reports().last().kv_pressure;
+  if (const std::optional<TimePoint> taken = keeper_->reports().taken()) {
+    load.age_ms =
+        std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - *taken).count();
+  }
+  return load;
 }
 
 /// The daemon stays up without a usable configuration: its pages say why, and a push may bring one.
@@ -132,6 +181,7 @@ void PodDaemon::open_metrics() {
           [&counts] { return static_cast<double>(counts.broken_streams); });
   gauge("kantha_noded_engine_ready", "1 when the engine may be used",
         [this] { return keeper_->ready() ? 1.0 : 0.0; });
+  open_fleet_metrics(metrics_, options_.pod, router_, hop_door_);
   counter("kantha_noded_engine_restarts_total", "Engine starts after the first one",
           [this] { return static_cast<double>(keeper_->restarts()); });
 }
@@ -194,6 +244,7 @@ net::HttpResponse PodDaemon::answer_change(const std::string& path, net::HttpReq
     shut_down();
     return json_answer(202, {{"draining", true}});
   }
+  if (path == "/admin/v1/fleet" && request.method == "PUT") return put_fleet(request.body);
   const bool restart = path == "/admin/v1/restart-engine" && post;
   const bool put = path == "/admin/v1/engine-config" && request.method == "PUT";
   if (!restart && !put) {
@@ -215,6 +266,13 @@ net::HttpResponse PodDaemon::put_config(std::string text) {
   return json_answer(202, {{"config_hash", change_.told_hash()}, {"changes", changes}});
 }
 
+net::HttpResponse PodDaemon::put_fleet(const std::string& text) {
+  const Status taken = router_.take_view(text);
+  if (taken.ok()) return json_answer(200, {{"peers", router_.peer_count()}});
+  const bool of_another_time = taken.error().code == Code::kFailedPrecondition;
+  return door_error(of_another_time ? 409 : 400, taken.error().message);
+}
+
 void PodDaemon::shut_down() {
   if (!draining_) {
     draining_ = true;
@@ -233,6 +291,7 @@ net::Task<void> PodDaemon::drain() {
   forwarder_.set_leaving();
   if (options_.endpoint_grace > Duration::zero()) co_await take_requests_for_the_grace();
   forwarder_.set_draining();
+  router_.stop();
   co_await finish_running_requests();
   keeper_->stop();
   const TimePoint until = clock_.now() + std::chrono::seconds(60);
@@ -242,7 +301,10 @@ net::Task<void> PodDaemon::drain() {
   log_info("pod is done", {{"pod", options_.pod}});
   admin_server_->close();
   public_server_->close();
-  co_await net::sleep_for(kSuperviseTick);
+  if (peer_server_) peer_server_->close();
+  do {
+    co_await net::sleep_for(kSuperviseTick);
+  } while (router_.is_running());
   context_.stop();
 }
 

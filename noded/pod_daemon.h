@@ -10,6 +10,8 @@
 #include "base/net/task_group.h"
 #include "noded/engine/engine_keeper.h"
 #include "noded/engine_change.h"
+#include "noded/fleet/fleet_router.h"
+#include "noded/fleet/hop_door.h"
 #include "noded/gateway/admin_guard.h"
 #include "noded/gateway/forwarder.h"
 #include "noded/gateway/front_door.h"
@@ -40,6 +42,10 @@ class PodDaemon {
   net::Task<void> answer_admin(net::HttpRequest request, net::ResponseWriter& writer);
   net::HttpResponse answer_change(const std::string& path, net::HttpRequest request);
   net::HttpResponse put_config(std::string text);
+  net::HttpResponse put_fleet(const std::string& text);
+  void join_fleet();
+  PeerLoad own_load() const;
+  std::unique_ptr<net::HttpServer> door_for(DoorKind kind);
   net::Task<void> drain();
   net::Task<void> take_requests_for_the_grace();
   net::Task<void> finish_running_requests();
@@ -50,11 +56,15 @@ class PodDaemon {
   MetricRegistry metrics_;
   net::HttpClient client_;
   std::unique_ptr<EngineKeeper> keeper_;
+  AdminGuard guard_;
+  HopSeal seal_;
+  FleetRouter router_;
   Forwarder forwarder_;
   FrontDoor door_;
+  HopDoor hop_door_;
   EngineChange change_;
-  AdminGuard guard_;
   std::unique_ptr<net::HttpServer> public_server_;
+  std::unique_ptr<net::HttpServer> peer_server_;  ///< null: peers come to the public one
   std::unique_ptr<net::HttpServer> admin_server_;
   net::TaskGroup tasks_;
   bool draining_ = false;

@@ -77,6 +77,7 @@ class FleetRouter final : public TargetChooser {
   /// Asks the peers until stop().
   net::Task<void> run();
   void stop();
+  bool is_running() const { return running_; }
 
   /// This pod, as others should see it.
   PeerLoad own_load() const;
@@ -113,6 +114,7 @@ class FleetRouter final : public TargetChooser {
   TimePoint routed_at_{};
   bool idle_ = false;
   bool stopping_ = false;
+  bool running_ = false;
 };
 
 /// Answered to peers only: 204 with x-kantha-load.

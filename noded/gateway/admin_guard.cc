@@ -41,6 +41,11 @@ bool AdminGuard::admits(const net::Headers& headers) {
   return net::has_bearer_token(headers, token_);
 }
 
+const std::string& AdminGuard::token() {
+  if (!path_.empty()) refresh();
+  return token_;
+}
+
 bool is_private_endpoint(const net::Endpoint& endpoint) {
   return endpoint.is_unix() || endpoint.host == "localhost" || endpoint.host == "::1" ||
          endpoint.host.starts_with("127.");

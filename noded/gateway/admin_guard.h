@@ -21,6 +21,8 @@ class AdminGuard {
   /// Reads the token for the first time. Errors name --admin-token-file.
   Status open();
   bool admits(const net::Headers& headers);
+  /// As it is in the file now; empty without a file.
+  const std::string& token();
 
  private:
   void refresh();

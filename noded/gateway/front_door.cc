@@ -165,6 +165,10 @@ net::Task<void> FrontDoor::let_in(net::HttpRequest request, Visit& visit) {
   }
   // In the form that the guard has read.
   request.target = std::string(origin_form(request.target));
+  // Tenants share no cached prefix, so that they are no reason to meet at one pod.
+  if (!visit.admission.tenant.empty()) {
+    request.headers.set("x-kantha-tenant", visit.admission.tenant);
+  }
   visit.outcome = co_await forwarder_.forward(std::move(request), visit.writer);
 }
 

@@ -77,6 +77,18 @@ TEST(Options, TheGateIsOpenUnlessTold) {
   EXPECT_NE(wrong.error().message.find("--requests-per-minute"), std::string::npos);
 }
 
+TEST(Options, PeersHaveADoorOfTheirOwnOnlyOnAUnixSocket) {
+  EXPECT_FALSE(parse(kEnough)->peer_listen);
+  const auto options = parse(with({"--peer-listen", "unix:/run/p.sock"}));
+  ASSERT_TRUE(options.ok()) << options.error().message;
+  EXPECT_EQ(options->peer_listen->unix_path, "/run/p.sock");
+  for (const char* wrong : {"127.0.0.1:9000", "unix:", "nowhere"}) {
+    const auto refused = parse(with({"--peer-listen", wrong}));
+    ASSERT_FALSE(refused.ok()) << wrong;
+    EXPECT_NE(refused.error().message.find("--peer-listen"), std::string::npos);
+  }
+}
+
 TEST(Options, TheGraceIsZeroForAChildAndAsTold) {
   EXPECT_EQ(parse(kEnough)->endpoint_grace, Duration::zero());
   EXPECT_EQ(parse(with({"--endpoint-grace-ms", "70"}))->endpoint_grace,
