@@ -49,6 +49,8 @@ ProcessSpec LocalPod::noded_command() const {
                std::to_string(kListenFdInChild),
                "--admin",
                "unix:" + admin_socket(),
+               "--peer-listen",
+               "unix:" + peer_socket(),
                "--engine-binary",
                image.empty() ? setting_.default_engine_binary : image,
                "--engine-config",
@@ -164,6 +166,24 @@ void LocalPod::note_state(Result<noded::PodState> answer, pid_t asked_pid) {
     backoff_.unhealthy();
   }
   setting_.changed();
+}
+
+std::optional<serving::FleetMember> LocalPod::fleet_member() const {
+  const bool welcome = process_ && !facts_.terminating && !facts_.drain_deadline && facts_.state &&
+                       facts_.state->phase == noded::EnginePhase::kReady &&
+                       setting_.clock.now() - facts_.state_at <= kStateFreshFor;
+  if (!welcome) return std::nullopt;
+  serving::FleetMember out;
+  out.id = facts_.name;
+  out.peer = {facts_.name, "unix:" + peer_socket(), target_.serving.served_name(),
+              serving::short_revision(facts_.told_revision)};
+  out.made_as = facts_.pod_revision;
+  out.incarnation = std::to_string(process_->pid());
+  return out;
+}
+
+net::Task<Status> LocalPod::tell_fleet(noded::FleetView view) {
+  return put_fleet_view(setting_.client, admin_socket(), std::move(view));
 }
 
 net::Task<void> LocalPod::ask_for_state(std::shared_ptr<LocalPod> self) {

@@ -12,6 +12,7 @@
 #include "operator/local/pod_facts.h"
 #include "operator/local/restart_backoff.h"
 #include "operator/serving/engine_config_json.h"
+#include "operator/serving/fleet_plan.h"
 #include "operator/serving/types.h"
 
 /// One pod of the local world: a kantha-noded process (which has the engine as its child), its
@@ -63,9 +64,14 @@ class LocalPod : public std::enable_shared_from_this<LocalPod> {
   bool gone() const { return facts_.terminating && !process_; }
   const PodFacts& facts() const { return facts_; }
   const std::string& dir() const { return dir_; }
+  /// It may be sent to by the others now.
+  std::optional<serving::FleetMember> fleet_member() const;
+  /// Tells noded which pods may send requests to each other.
+  net::Task<Status> tell_fleet(noded::FleetView view);
 
  private:
   std::string admin_socket() const { return dir_ + "/admin.sock"; }
+  std::string peer_socket() const { return dir_ + "/peer.sock"; }
   Status write_config();
   Status spawn_noded();
   void try_to_start();

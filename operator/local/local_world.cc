@@ -249,6 +249,30 @@ void LocalWorld::answer_for_no_pod() {
   if (!opened.ok()) log_debug("requests wait for a pod", {{"error", opened.error().message}});
 }
 
+void LocalWorld::tell_fleet() {
+  std::vector<serving::FleetMember> ready;
+  for (const auto& [ordinal, pod] : pods_) {
+    if (std::optional<serving::FleetMember> member = pod->fleet_member()) {
+      ready.push_back(*std::move(member));
+    }
+  }
+  fleet_.observe(desired_.serving.metadata.name, ready);
+  for (auto& message : fleet_.take_due(clock_.now(), clock_.wall_now(), pods_.size())) {
+    for (const auto& [ordinal, pod] : pods_) {
+      if (pod->facts().name == message.id) tasks_.spawn(tell(message, pod));
+    }
+  }
+}
+
+net::Task<void> LocalWorld::tell(serving::FleetPlan::Message message,
+                                 std::shared_ptr<LocalPod> pod) {
+  const Status told = co_await pod->tell_fleet(message.view);
+  if (!told.ok()) {
+    log_debug("noded took no fleet view", {{"pod", message.id}, {"error", told.error().message}});
+  }
+  fleet_.answered(message, told.ok(), clock_.now());
+}
+
 void LocalWorld::publish(const serving::Plan& plan) {
   WorldView view;
   view.name = desired_.serving.metadata.name;
@@ -294,6 +318,7 @@ net::Task<void> LocalWorld::run() {
     if (stops_ == 0) look_at_file();
     reconcile();
     answer_for_no_pod();
+    tell_fleet();
     if (stops_ > 0 && pods_.empty()) break;
     // Woken by facts, but looking at children's exits needs a tick of its own.
     co_await wake_.wait(settled_ ? kTickSettled : kTickBusy);

@@ -86,6 +86,8 @@ class LocalWorld {
   void create_pod(std::int64_t ordinal);
   void remove_gone_pods();
   void answer_for_no_pod();
+  void tell_fleet();
+  net::Task<void> tell(serving::FleetPlan::Message message, std::shared_ptr<LocalPod> pod);
   void publish(const serving::Plan& plan);
   Json object() const;
   net::Task<void> answer(net::HttpRequest request, net::ResponseWriter& writer);
@@ -107,6 +109,7 @@ class LocalWorld {
   Desired desired_;
   ReplicasOwner replicas_;
   std::map<std::int64_t, std::shared_ptr<LocalPod>> pods_;
+  serving::FleetPlan fleet_;
   ConditionLog conditions_;
   WorldView view_;
   TimePoint looked_at_{};

@@ -24,10 +24,10 @@ net::Task<Result<std::string>> exchange(net::HttpClient& client, std::string soc
   co_return std::move(response->body);
 }
 
-net::Task<Status> post(net::HttpClient& client, std::string socket_path, std::string target,
-                       std::string body) {
+net::Task<Status> send(net::HttpClient& client, std::string socket_path, std::string method,
+                       std::string target, std::string body) {
   net::HttpRequest request;
-  request.method = "POST";
+  request.method = std::move(method);
   request.target = std::move(target);
   request.headers.set("Content-Type", "application/json");
   request.body = std::move(body);
@@ -50,13 +50,19 @@ net::Task<Result<noded::PodState>> get_pod_state(net::HttpClient& client, std::s
 }
 
 net::Task<Status> post_drain(net::HttpClient& client, std::string socket_path) {
-  return post(client, std::move(socket_path), "/admin/v1/drain", "{}");
+  return send(client, std::move(socket_path), "POST", "/admin/v1/drain", "{}");
 }
 
 net::Task<Status> post_restart_engine(net::HttpClient& client, std::string socket_path,
                                       std::string config_hash) {
   const Json body = {{"config_hash", std::move(config_hash)}};
-  return post(client, std::move(socket_path), "/admin/v1/restart-engine", dump_json(body));
+  return send(client, std::move(socket_path), "POST", "/admin/v1/restart-engine", dump_json(body));
+}
+
+net::Task<Status> put_fleet_view(net::HttpClient& client, std::string socket_path,
+                                 noded::FleetView view) {
+  return send(client, std::move(socket_path), "PUT", "/admin/v1/fleet",
+              dump_json(noded::to_json(view)));
 }
 
 }  // namespace kantha::local

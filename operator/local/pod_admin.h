@@ -4,6 +4,7 @@
 
 #include "base/net/http_client.h"
 #include "base/net/task.h"
+#include "noded/api/fleet_view.h"
 #include "noded/api/pod_state.h"
 
 /// noded's admin API from the caller's side. One executor.
@@ -18,5 +19,9 @@ net::Task<Status> post_drain(net::HttpClient& client, std::string socket_path);
 /// POST /admin/v1/restart-engine with the hash of the configuration file to read again.
 net::Task<Status> post_restart_engine(net::HttpClient& client, std::string socket_path,
                                       std::string config_hash);
+
+/// PUT /admin/v1/fleet.
+net::Task<Status> put_fleet_view(net::HttpClient& client, std::string socket_path,
+                                 noded::FleetView view);
 
 }  // namespace kantha::local
