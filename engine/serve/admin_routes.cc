@@ -97,6 +97,7 @@ net::Task<void> get_admin_state(ServeState* state, net::HttpRequest, net::Respon
   json["config_hash"] = state->config.hash;
   json["pid"] = ::getpid();
   json["engine_restarts"] = state->config.restarts;
+  if (!state->config.last_end.empty()) json["last_end"] = state->config.last_end;
   json["uptime_ms"] = state->phase.uptime_ms();
   json["streams"] = state->live.size();
   json["requests_total"] = state->requests_total;

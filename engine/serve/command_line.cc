@@ -80,6 +80,7 @@ struct Supervision {
   bool wanted = false;
   std::int64_t grace_ms = 3000;
   std::int64_t restarts = 0;
+  std::string last_end;
 };
 
 constexpr const char* kGraceFlag = "--endpoint-grace-ms";
@@ -95,6 +96,8 @@ void add_supervision(CLI::App& app, Supervision& supervision) {
       ->capture_default_str();
   app.add_option("--restarts", supervision.restarts, "starts before this one, for the state page")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--last-end", supervision.last_end, "how that one ended, for the state page")
+      ->check(CLI::IsMember({"none", "crashed", "was_ended"}));
 }
 
 /// The arguments without those of the parent itself.
@@ -182,6 +185,7 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& arguments)
   }
   TRY(line.config, load_engine_config(config_path, overrides));
   line.config.restarts = supervision.restarts;
+  line.config.last_end = std::move(supervision.last_end);
   return line;
 }
 

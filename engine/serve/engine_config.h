@@ -51,6 +51,9 @@ struct EngineConfig {
   /// --listen changes it, else of the merged document. Front doors compare it with their own.
   std::string hash = {};
   std::int64_t restarts = 0;  ///< --restarts: starts before this one, as its parent counted
+  /// --last-end: how the engine before this one ended ("none", "crashed" or "was_ended"); empty
+  /// when nobody knows.
+  std::string last_end = {};
 };
 
 /// Checks a merged document. kInvalidArgument with the key's path as `field`.

@@ -223,7 +223,8 @@ void EngineParent::Body::start() {
   live_due = clock.now() + kLiveEvery;
   ProcessSpec spec;
   spec.binary = options.binary;
-  spec.args = {"--restarts", std::to_string(state.starts - 1)};
+  spec.args = {"--restarts", std::to_string(state.starts - 1), "--last-end",
+               std::string(engine_end_name(state.last_end))};
   spec.args.insert(spec.args.end(), options.arguments.begin(), options.arguments.end());
   Result<Process> started = Process::spawn(spec);
   if (!started.ok()) {

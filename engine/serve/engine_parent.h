@@ -28,7 +28,7 @@ struct ParentFacts {
 struct ParentOptions {
   std::string binary;       ///< the engine; /proc/self/exe is its own program
   std::string config_path;  ///< watched; compared by its SHA-256
-  /// The engine's arguments, among them --config; "--restarts N" comes before them.
+  /// The engine's arguments, among them --config; "--restarts N --last-end HOW" come before them.
   std::vector<std::string> arguments;
   ParentPolicy policy = {};
   /// The engine's own checks of the file as it is now, without starting anything.

@@ -1,6 +1,8 @@
 #include "engine/serve/parent_step.h"
 
 #include <algorithm>
+#include <csignal>
+#include <utility>
 
 namespace kantha::serve {
 namespace {
@@ -37,6 +39,9 @@ void on_end(ParentState& state, const ProcessExit& end, TimePoint now, const Par
   state.kill_at.reset();
   state.terminate_at.reset();
   const bool clean = end.signal == 0 && end.code == 0;
+  const bool from_outside = end.signal == SIGKILL || end.signal == SIGTERM;
+  const bool crashed = std::exchange(state.killed, false) || !(clean || from_outside);
+  state.last_end = crashed ? EngineEnd::kCrashed : EngineEnd::kWasEnded;
   if (before == ParentPhase::kLeaving) {
     finish(state, clean ? 0 : 1, "the engine ended: " + end.to_string());
   } else if (before == ParentPhase::kReplacing) {
@@ -98,6 +103,7 @@ void on_time(ParentOutput& out, const ParentInput& input, const ParentPolicy& po
   const bool overdue = state.kill_at && input.now >= *state.kill_at;
   if (!overdue && (state.kill_at || !silent)) return;
   out.actions.push_back(ParentAction::kKill);
+  state.killed = !overdue;
   state.kill_at = input.now + policy.kill_margin;
   state.message = overdue ? "the engine outlived its drain" : "the engine gives no sign of life";
 }
@@ -124,6 +130,15 @@ void start_when_due(ParentOutput& out, const ParentInput& input) {
 }
 
 }  // namespace
+
+std::string_view engine_end_name(EngineEnd end) {
+  switch (end) {
+    case EngineEnd::kNone: return "none";
+    case EngineEnd::kCrashed: return "crashed";
+    case EngineEnd::kWasEnded: return "was_ended";
+  }
+  return "none";
+}
 
 std::string_view parent_phase_name(ParentPhase phase) {
   switch (phase) {

@@ -49,6 +49,17 @@ enum class ParentPhase : std::uint8_t {
   kDone,       ///< `exit_status` is final
 };
 
+/// How an engine ended, as the next one tells the front door: who asks whether a request ends
+/// engines must not count those that somebody else ended.
+enum class EngineEnd : std::uint8_t {
+  kNone,     ///< there was none before
+  kCrashed,  ///< by itself, or it hung and was killed
+  kWasEnded  ///< by a signal from outside, or because it was asked to
+};
+
+/// "none", "crashed", "was_ended".
+std::string_view engine_end_name(EngineEnd end);
+
 std::string_view parent_phase_name(ParentPhase phase);
 
 /// Everything the machine knows. Plain data.
@@ -57,7 +68,9 @@ struct ParentState {
   std::string message = "waiting for the configuration file";
   bool alive = false;
   std::int64_t starts = 0;
-  std::string file_hash = {};  ///< of the file with which the engine was last started
+  bool killed = false;                    ///< we kill the running engine, since it hangs
+  EngineEnd last_end = EngineEnd::kNone;  ///< of the engine before the running one
+  std::string file_hash = {};             ///< of the file with which the engine was last started
   std::deque<TimePoint> crashes = {};
   TimePoint next_start{};
   TimePoint last_sign{};

@@ -37,6 +37,7 @@ constexpr std::array kTexts = {
     TextField{"phase", &EngineReport::phase},
     TextField{"message", &EngineReport::message},
     TextField{"config_hash", &EngineReport::config_hash},
+    TextField{"last_end", &EngineReport::last_end},
 };
 
 template <std::size_t N>

@@ -22,6 +22,7 @@ struct EngineReport {
   std::string config_hash;  ///< SHA-256 of the configuration file as it read it
   std::int64_t pid = 0;     ///< in its own container
   std::int64_t restarts = 0;
+  std::string last_end;  ///< how the one before ended: "crashed", "was_ended"; else not known
   std::int64_t uptime_ms = 0;
   std::int64_t blocks_total = 0;
   std::int64_t blocks_active = 0;

@@ -34,6 +34,14 @@ void ExternalEngine::request_restart() {
 
 void ExternalEngine::take_up_config(std::string hash) { expect({.config_hash = std::move(hash)}); }
 
+EngineEnds ExternalEngine::ends() const {
+  using enum EngineEnds::Last;
+  const bool crashed = state_.last_end == "crashed";
+  // "none" is said by the first engine of a container: the one before ended with its container.
+  const bool was_ended = state_.last_end == "was_ended" || state_.last_end == "none";
+  return {.count = state_.restarts, .last = crashed ? kCrashed : was_ended ? kWasEnded : kUnknown};
+}
+
 void ExternalEngine::expect(WatchChange change) {
   change.asked = clock_.now();
   probe_due_ = {};

@@ -31,6 +31,8 @@ class ExternalEngine final : public EngineKeeper {
   std::int64_t pid() const override { return state_.pid; }
   std::int64_t restarts() const override { return state_.restarts; }
   std::string config_hash() const override { return state_.config_hash; }
+  /// As the running engine has it from its parent.
+  EngineEnds ends() const override;
 
  private:
   bool given_up() const override { return stopping_ || state_.phase == EnginePhase::kCrashLoop; }

@@ -22,6 +22,7 @@ bool note_process(WatchState& state, const EngineReport& report) {
   state.process_restarts = report.restarts;
   state.uptime_ms = report.uptime_ms;
   state.config_hash = report.config_hash;
+  state.last_end = report.last_end;
   return other;
 }
 

@@ -46,6 +46,7 @@ struct WatchState {
   std::int64_t process_restarts = 0;  ///< as that process says
   std::int64_t uptime_ms = 0;
   std::int64_t restarts = 0;  ///< processes after the first one
+  std::string last_end = {};  ///< how the one before the last one ended, as that one says
   std::optional<WatchChange> change = {};
   std::string complaint = {};        ///< why a change came to nothing, for people
   std::string complaint_about = {};  ///< the configuration that it missed; may be empty

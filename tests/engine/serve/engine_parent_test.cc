@@ -37,12 +37,14 @@ class EngineParentTest : public testing::Test {
       }
       return ParentFacts{.drain_timeout = milliseconds(500)};
     };
-    // "engine --restarts N --config PATH": logs "start N <content>", obeys words in the content.
+    // "engine --restarts N --last-end HOW --config PATH": logs "start N <content>", obeys words in
+    // the content.
     std::ofstream(options_.binary) << R"sh(#!/bin/sh
-journal=$(dirname "$4")/journal
-content=$(cat "$4")
+journal=$(dirname "$6")/journal
+content=$(cat "$6")
 trap 'echo "term $2" >> "$journal"; exit 0' TERM
 echo "start $2 $content" >> "$journal"
+echo "$4" >> "$(dirname "$6")/ends"
 case "$content" in
   *crash*) exit 7 ;;
   *refuse*) exit 2 ;;
@@ -108,6 +110,8 @@ TEST_F(EngineParentTest, ACrashedEngineIsStartedAgainAndToldHowOften) {
   const std::vector<std::string> expected = {"start 0 x", "term 0", "start 1 crash",
                                              "start 2 crash", "start 3 crash"};
   EXPECT_EQ(journal(), expected);
+  EXPECT_EQ(read_whole_file(folder_.file("ends"), 1000).value(),
+            "none\nwas_ended\ncrashed\ncrashed\n");
 }
 
 TEST_F(EngineParentTest, ARefusedFileIsFollowedByTheNextOne) {

@@ -101,6 +101,31 @@ TEST_F(ParentStep, AnEngineThatCannotBeStartedIsACrash) {
   EXPECT_EQ(step(seconds(1)), Actions{ParentAction::kStart});
 }
 
+TEST_F(ParentStep, TheNextEngineIsToldHowThisOneEnded) {
+  start();
+  EXPECT_EQ(state_.last_end, EngineEnd::kNone);
+  const struct {
+    const char* what;
+    ProcessExit exit;
+    EngineEnd end;
+  } cases[] = {
+      {"asked to", {.code = 0, .signal = 0}, EngineEnd::kWasEnded},
+      {"an error of its own", {.code = 7, .signal = 0}, EngineEnd::kCrashed},
+      {"killed by somebody", {.code = 0, .signal = SIGKILL}, EngineEnd::kWasEnded},
+      {"a fault", {.code = 0, .signal = SIGSEGV}, EngineEnd::kCrashed},
+  };
+  for (const auto& c : cases) {
+    ended(c.exit);
+    EXPECT_EQ(state_.last_end, c.end) << c.what;
+    input_.file_hash = c.what;
+    ASSERT_EQ(step(minutes(11)), Actions{ParentAction::kStart}) << c.what;
+  }
+  EXPECT_EQ(step(policy_.silence_timeout + milliseconds(1)), Actions{});
+  for (int i = 0; i < 70 && !state_.killed; ++i) step(seconds(1));
+  ended({.code = 0, .signal = SIGKILL});
+  EXPECT_EQ(state_.last_end, EngineEnd::kCrashed) << "it hung";
+}
+
 TEST_F(ParentStep, ARefusedConfigurationWaitsForAnotherOneAndCostsNoCrash) {
   start();
   for (int i = 0; i < 5; ++i) {

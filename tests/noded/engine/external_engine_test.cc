@@ -50,6 +50,7 @@ class ExternalEngineTest : public testing::Test {
       response.body = dump_json(Json{{"pid", 7},
                                      {"engine_restarts", restarts_},
                                      {"config_hash", hash_},
+                                     {"last_end", last_end_},
                                      {"kv", Json{{"blocks_total", 10}}}});
     } else if (request.path() == "/admin/v1/shutdown") {
       ++asked_to_end_;
@@ -87,6 +88,7 @@ class ExternalEngineTest : public testing::Test {
   std::unique_ptr<net::HttpServer> server_;
   std::unique_ptr<ExternalEngine> keeper_;
   std::int64_t restarts_ = 0;
+  std::string last_end_ = "none";
   std::string hash_;
   bool ready_ = true;
   int asked_to_end_ = 0;
@@ -118,9 +120,12 @@ TEST_F(ExternalEngineTest, SeesAnEngineGoAndTheNextOneCome) {
     end_engine();
     keeper_->suspect();
     EXPECT_TRUE(co_await until([this] { return keeper_->phase() == EnginePhase::kBackoff; }));
+    last_end_ = "crashed";
     begin_engine(1, "hash");
     EXPECT_TRUE(co_await keeper_->wait_ready(seconds(5)));
     EXPECT_TRUE(co_await until([this] { return keeper_->restarts() == 1; }));
+    EXPECT_EQ(keeper_->ends().count, 1);
+    EXPECT_EQ(keeper_->ends().last, EngineEnds::Last::kCrashed);
     EXPECT_TRUE(keeper_->was_ready());
   });
 }
