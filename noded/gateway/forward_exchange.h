@@ -54,7 +54,7 @@ struct ForwardExchange {
   bool recalled = false;  ///< the door wants it back
 
   // Servers that ended under it.
-  int losses = 0;
+  int losses = 0;   ///< in a row, without a token between
   int crashes = 0;  ///< of those, in a row, by themselves and without a token between
   std::optional<ForwardTarget> suspect;  ///< was cut, and it is not known yet why
   std::int64_t ends_before = 0;          ///< of that server's engines, when it was sent there

@@ -36,7 +36,8 @@ struct ForwardPolicy {
   std::int64_t held_max = 256;
   /// Bodies that are kept at the same time, for another engine; more are refused.
   std::int64_t kept_bytes_max = 128 << 20;
-  /// Engines that may end or give up under one request before it is given up itself.
+  /// Engines that may end or give up under one request, without a token between them, before it is
+  /// given up itself.
   int losses_max = 16;
   /// Between two tries at this pod's engine, so that its keeper sees what happened first.
   Duration retry_pause = std::chrono::milliseconds(60);

@@ -44,7 +44,10 @@ net::Task<Forwarder::Turn> Forwarder::after_loss(Exchange exchange) {
   if (exchange->ledger) {
     StreamLedger& ledger = *exchange->ledger;
     const std::size_t tokens = exchange->tokens();
-    if (tokens > std::exchange(exchange->tokens_at_loss, tokens)) exchange->crashes = 0;
+    if (tokens > std::exchange(exchange->tokens_at_loss, tokens)) {
+      exchange->crashes = 0;
+      exchange->losses = 0;
+    }
     ledger.next_engine();
     if (std::optional<std::string> end = ledger.missing_end()) {
       counts_.completed += 1;
@@ -76,7 +79,7 @@ net::Task<void> Forwarder::refuse(Exchange exchange, int status, std::string mes
     co_return;
   }
   counts_.broken_streams += 1;
-  if (exchange->ledger) counts_.unresumed += 1;
+  if (exchange->ledger && exchange->has_begun()) counts_.unresumed += 1;
   log_warn("stream lost its engine",
            {{"error", message}, {"tokens", exchange->tokens()}, {"losses", exchange->losses}});
   const bool whole_events = exchange->ledger && !exchange->ledger->is_raw();

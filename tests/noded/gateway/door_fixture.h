@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/net/task_group.h"
 #include "noded/gateway/forwarder.h"
@@ -66,7 +67,7 @@ class DoorFixture : public testing::Test {
     ASSERT_TRUE(engine_->listen(engine_at_).ok());
     server_ = std::make_unique<net::HttpServer>(
         context_.get_executor(), [this](net::HttpRequest request, net::ResponseWriter& writer) {
-          return door_->answer(std::move(request), writer);
+          return answer(std::move(request), writer);
         });
     auto door_at = server_->listen(net::Endpoint{.host = "127.0.0.1", .port = 0});
     ASSERT_TRUE(door_at.ok());
@@ -78,6 +79,16 @@ class DoorFixture : public testing::Test {
     context_.restart();
     context_.run_for(std::chrono::seconds(2));
     EXPECT_EQ(group.running(), 0U);
+  }
+
+  /// Without the door's own pages and guards, so that the outcome is seen.
+  net::Task<void> answer(net::HttpRequest request, net::ResponseWriter& writer) {
+    if (!notes_outcomes_) {
+      co_await door_->answer(std::move(request), writer);
+      co_return;
+    }
+    ForwardOutcome outcome = co_await forwarder_->forward(std::move(request), writer);
+    outcomes_.push_back(std::move(outcome));
   }
 
   net::Task<void> finish_after(std::function<net::Task<void>()> test) {
@@ -111,6 +122,8 @@ class DoorFixture : public testing::Test {
   std::unique_ptr<FrontDoor> door_;
   std::unique_ptr<net::HttpServer> engine_;
   std::unique_ptr<net::HttpServer> server_;
+  bool notes_outcomes_ = false;
+  std::vector<ForwardOutcome> outcomes_;
   bool done_ = false;
 };
 

@@ -303,6 +303,110 @@ TEST_F(StreamResume, AStreamThatOutlivesTheDrainIsToldSo) {
   });
 }
 
+/// Takes everything back from the engine that has the request, and lets it go on a while later.
+net::Task<void> recall_once(Forwarder* forwarder, std::vector<std::string>* bodies) {
+  while (bodies->empty()) co_await net::sleep_for(milliseconds(1));
+  co_await net::sleep_for(milliseconds(30));
+  forwarder->set_holding(true);
+  forwarder->recall();
+  EXPECT_TRUE(co_await forwarder->wait_idle(seconds(2)));
+  EXPECT_EQ(forwarder->counts().held, 1);
+  forwarder->set_holding(false);
+}
+
+TEST_F(StreamResume, AStreamThatIsTakenBackGoesOnWhenEnginesMayBeUsedAgain) {
+  run_lives([&]() -> net::Task<void> {
+    net::TaskGroup changer(context_.get_executor(), "changer");
+    changer.spawn(recall_once(forwarder_.get(), &bodies_));
+    std::deque<Life> lives{{Life::End::kHangs, 900}};
+    const std::string seen = co_await ask(std::move(lives), kBody);
+    EXPECT_EQ(seen, undisturbed());
+    EXPECT_EQ(bodies_.size(), 2U);
+    co_await changer.join();
+  });
+  EXPECT_EQ(forwarder_->counts().resumed, 1);
+  EXPECT_EQ(gate_->suspected_, 0) << "nobody is to blame";
+}
+
+TEST_F(StreamResume, AStreamThatWaitsToBeginSeesCommentsAndThenTheAnswerOrAnEvent) {
+  policy_.comment_every = milliseconds(20);
+  gate_->phase_ = EnginePhase::kStarting;
+  int waits = 0;
+  gate_->on_wait_ = [&] {
+    if (++waits == 20) gate_->phase_ = EnginePhase::kReady;
+  };
+  run_lives([&]() -> net::Task<void> {
+    std::string seen = co_await ask({}, kBody);
+    EXPECT_TRUE(seen.starts_with(": keep-alive\n\n")) << seen;
+    EXPECT_EQ(replaced(seen, ": keep-alive\n\n", ""), undisturbed());
+    waits = 0;
+    gate_->phase_ = EnginePhase::kStarting;
+    std::deque<Life> lives{{Life::End::kRefuses, 0, 400}};
+    seen = co_await ask(std::move(lives), kBody);
+    EXPECT_NE(error_of(seen).find("no"), std::string::npos) << seen;
+    EXPECT_NE(seen.find("kantha.resume"), std::string::npos) << "the engine's own words: " << seen;
+  });
+}
+
+TEST_F(StreamResume, TheOutcomeCountsEachTokenOnceHoweverManyEngines) {
+  notes_outcomes_ = true;
+  std::string seen;
+  run_lives([&]() -> net::Task<void> {
+    std::deque<Life> lives{{Life::End::kNoAnswer}, {Life::End::kCut, 900}, {Life::End::kCut, 700}};
+    seen = co_await ask(std::move(lives), kBody);
+  });
+  ASSERT_EQ(outcomes_.size(), 1U);
+  const ForwardOutcome& outcome = outcomes_[0];
+  EXPECT_EQ(outcome.status, 200);
+  EXPECT_TRUE(outcome.streamed);
+  EXPECT_EQ(outcome.ended_by, EndedBy::kServer);
+  EXPECT_EQ(outcome.prompt_tokens, kScriptedPrompt);
+  EXPECT_EQ(outcome.completion_tokens, kScriptedTokens);
+  EXPECT_EQ(outcome.resumes, 2);
+  EXPECT_EQ(outcome.retries, 1);
+  EXPECT_EQ(outcome.bytes_sent, static_cast<std::int64_t>(seen.size()));
+  EXPECT_EQ(outcome.target, "engine");
+  ASSERT_TRUE(outcome.first_byte);
+  EXPECT_LE(*outcome.first_byte, outcome.total);
+}
+
+TEST_F(StreamResume, TheOutcomeOfWholeAnswersErrorsAndStreamsOfManyChoices) {
+  notes_outcomes_ = true;
+  policy_.kept_bytes_max = 100;
+  const auto engine = [](net::HttpRequest request, net::ResponseWriter& writer) -> net::Task<void> {
+    if (request.body.find("stream") == std::string::npos) {
+      net::HttpResponse whole;
+      whole.body = R"({"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":30}})";
+      static_cast<void>(co_await writer.send(std::move(whole)));
+      co_return;
+    }
+    net::Headers headers{{"Content-Type", "text/event-stream"}};
+    static_cast<void>(co_await writer.start(200, headers));
+    for (const char* piece : {"data: a\n", "\ndata: b\n\n", "data: c\n\ndata: d"}) {
+      static_cast<void>(co_await writer.write(piece));
+    }
+    writer.abort();
+  };
+  run(engine, [this]() -> net::Task<void> {
+    for (const char* body : {"{}", R"({"messages":[],"stream":true,"n":2})"}) {
+      static_cast<void>(co_await post("/v1/chat/completions", body));
+    }
+    const auto refused = co_await post("/v1/chat/completions", std::string(101, ' '));
+    EXPECT_TRUE(refused.ok() && refused->status == 503);
+  });
+  ASSERT_EQ(outcomes_.size(), 3U);
+  EXPECT_EQ(outcomes_[0].prompt_tokens, 7);
+  EXPECT_EQ(outcomes_[0].completion_tokens, 30);
+  EXPECT_EQ(outcomes_[0].ended_by, EndedBy::kServer);
+  EXPECT_FALSE(outcomes_[0].streamed);
+  EXPECT_EQ(outcomes_[1].completion_tokens, 3) << "the events that passed";
+  EXPECT_EQ(outcomes_[1].ended_by, EndedBy::kDoor);
+  EXPECT_NE(outcomes_[1].error.find("one prompt and one sample"), std::string::npos);
+  EXPECT_EQ(outcomes_[2].status, 503);
+  EXPECT_NE(outcomes_[2].error.find("above 100"), std::string::npos) << outcomes_[2].error;
+  EXPECT_EQ(forwarder_->counts().kept_bytes, 0);
+}
+
 TEST_F(StreamResume, AClientThatLeavesWhileItsStreamWaitsIsForgotten) {
   policy_.resume_timeout = seconds(60);
   run_lives([&]() -> net::Task<void> {
