@@ -1,5 +1,6 @@
 #include "noded/engine_change.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/digest.h"
@@ -10,6 +11,9 @@
 namespace kantha::noded {
 namespace {
 
+/// How long running streams may hold a change up before they are taken back, to go on at the next
+/// engine: whoever is new waits for them.
+constexpr Duration kPatience = std::chrono::seconds(1);
 /// How long a change keeps others from beginning.
 constexpr Duration kReadyWithin = std::chrono::minutes(2);
 
@@ -61,8 +65,13 @@ net::Task<void> EngineChange::run() {
 
 net::Task<void> EngineChange::change() {
   forwarder_.set_holding(true);
-  const bool idle = co_await forwarder_.wait_idle(drain_timeout_);
+  bool idle = co_await forwarder_.wait_idle(std::min(drain_timeout_, kPatience));
   if (abandoned_) co_return;
+  if (!idle) {
+    forwarder_.recall();
+    idle = co_await forwarder_.wait_idle(drain_timeout_);
+    if (abandoned_) co_return;
+  }
   if (!idle) log_warn("engine is replaced under running requests");
   error_.clear();
   const std::optional<std::string> text = std::exchange(next_text_, std::nullopt);

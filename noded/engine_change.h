@@ -8,6 +8,7 @@
 #include "noded/gateway/forwarder.h"
 
 /// Replaces the engine process under a door that stays open: hold new requests → let running ones
+/// finish for a second → take streams back that can go on at the next engine → let the others
 /// finish within the drain timeout → write the new configuration, or ask for a new process → let
 /// requests go again once an engine is ready. What is asked for while one change is under way comes
 /// after it; of several configurations only the last one is written. One executor.

@@ -17,6 +17,7 @@ struct Texts {
   int drain_seconds = 300;
   int drain_ms = -1;  ///< wins over drain_seconds
   int hold_seconds = 30;
+  int resume_seconds = 300;
   int grace_ms = -1;  ///< default: by the mode
 };
 
@@ -76,6 +77,10 @@ void add_engine_flags(CLI::App& app, Options& options) {
                  "File that is brought to --engine-config at the start");
   app.add_option("--engine-socket", options.engine_socket, "Unix socket of the engine");
   app.add_option("--engine-log", options.engine_log, "File for the engine's output");
+  app.add_option("--breaker-ends", options.breaker_ends,
+                 "Ends of our own engine in 10 minutes that count as a crash loop")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
 }
 
 void add_time_flags(CLI::App& app, Texts& texts) {
@@ -92,6 +97,10 @@ void add_time_flags(CLI::App& app, Texts& texts) {
       ->check(CLI::Range(0, 3'600'000));
   app.add_option("--hold-timeout-seconds", texts.hold_seconds, "Longest wait for a starting engine")
       ->check(CLI::Range(0, 3'600))
+      ->capture_default_str();
+  app.add_option("--resume-timeout-seconds", texts.resume_seconds,
+                 "Longest wait of a stream that lost its engine")
+      ->check(CLI::Range(0, 86'400))
       ->capture_default_str();
 }
 
@@ -148,6 +157,7 @@ Result<Options> parse_options(int argc, const char* const* argv, std::string& he
   options.drain_timeout = texts.drain_ms >= 0 ? Duration(std::chrono::milliseconds(texts.drain_ms))
                                               : Duration(std::chrono::seconds(texts.drain_seconds));
   options.hold_timeout = std::chrono::seconds(texts.hold_seconds);
+  options.resume_timeout = std::chrono::seconds(texts.resume_seconds);
   const int default_grace_ms = options.engine_external ? kExternalGraceMs : 0;
   options.endpoint_grace =
       std::chrono::milliseconds(texts.grace_ms >= 0 ? texts.grace_ms : default_grace_ms);

@@ -32,6 +32,9 @@ struct Options {
   std::string engine_log;
   Duration drain_timeout = std::chrono::seconds(300);
   Duration hold_timeout = std::chrono::seconds(30);
+  Duration resume_timeout = std::chrono::seconds(300);
+  /// Engine ends within 10 minutes that count as a crash loop; when the engine is our child.
+  int breaker_ends = 3;
   /// After SIGTERM, how long new requests are still taken while the world learns that this pod
   /// leaves. 3 s when external, else 0 (several pods share one listening socket).
   Duration endpoint_grace = Duration::zero();

@@ -15,11 +15,15 @@
 namespace kantha::noded {
 namespace {
 
+/// For the last events and answers after the drain's time.
+constexpr Duration kLastWords = std::chrono::seconds(2);
+
 SupervisePolicy policy_for(const Options& options) {
   SupervisePolicy policy;
   // The engine drains by itself on SIGTERM; it gets that time and some more before SIGKILL.
   policy.stop_timeout =
       std::min<Duration>(options.drain_timeout, std::chrono::seconds(30)) + std::chrono::seconds(5);
+  policy.breaker_ends = options.breaker_ends;
   return policy;
 }
 
@@ -33,6 +37,7 @@ FleetSettings fleet_settings_for(const Options& options) {
 ForwardPolicy forward_policy_for(const Options& options) {
   ForwardPolicy policy;
   policy.hold_timeout = options.hold_timeout;
+  policy.resume_timeout = options.resume_timeout;
   return policy;
 }
 
@@ -177,8 +182,20 @@ void PodDaemon::open_metrics() {
           [&counts] { return static_cast<double>(counts.total); });
   counter("kantha_noded_requests_retried_total", "Requests sent to an engine again",
           [&counts] { return static_cast<double>(counts.retried); });
-  counter("kantha_noded_streams_broken_total", "Streams whose engine ended",
+  counter("kantha_noded_streams_broken_total",
+          "Streams that ended with an error event, since nobody went on with them",
           [&counts] { return static_cast<double>(counts.broken_streams); });
+  const auto resumes = [this](const char* result, const std::int64_t& count) {
+    metrics_.counter("kantha_noded_resumes_total",
+                     "Streams that lost their engine and could be resumed, by what came of it",
+                     {{"pod", options_.pod}, {"result", result}},
+                     [&count] { return static_cast<double>(count); });
+  };
+  resumes("resumed", counts.resumed);
+  resumes("completed", counts.completed);
+  resumes("failed", counts.unresumed);
+  gauge("kantha_noded_kept_bytes", "Bodies of requests that are kept for another engine",
+        [&counts] { return static_cast<double>(counts.kept_bytes); });
   gauge("kantha_noded_engine_ready", "1 when the engine may be used",
         [this] { return keeper_->ready() ? 1.0 : 0.0; });
   open_fleet_metrics(metrics_, options_.pod, router_, hop_door_);
@@ -205,6 +222,8 @@ PodState PodDaemon::state() {
   state.asks_for_keys = door_.gatekeeper().key_file().asks_for_keys();
   state.api_keys = door_.gatekeeper().key_count();
   state.api_keys_error = door_.gatekeeper().key_file().error();
+  state.streams_resumed = forwarder_.counts().resumed + forwarder_.counts().completed;
+  state.streams_broken = forwarder_.counts().broken_streams;
   const EngineReport& report = keeper_->reports().last();
   state.engine_version = report.version;
   state.kv_blocks_total = report.blocks_total;
@@ -319,13 +338,13 @@ net::Task<void> PodDaemon::finish_running_requests() {
     // The shared socket goes on in other pods; what is already on our connections is refused
     // politely.
     public_server_->stop_accepting();
-  } else {
-    // Late connections, too, are told that this pod leaves instead of being refused.
-    while (!hurried_ && forwarder_.counts().in_flight > 0 && clock_.now() < until) {
-      co_await net::sleep_for(kSuperviseTick);
-    }
+  }  // else late connections, too, are told that this pod leaves instead of being refused
+  while (!hurried_ && forwarder_.counts().in_flight > 0 && clock_.now() < until) {
+    co_await net::sleep_for(kSuperviseTick);
   }
-  co_await public_server_->drain(std::max<Duration>(until - clock_.now(), Duration::zero()));
+  // Who is still here is told so.
+  forwarder_.expire();
+  co_await public_server_->drain(kLastWords);
 }
 
 }  // namespace kantha::noded

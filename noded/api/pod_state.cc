@@ -24,6 +24,8 @@ constexpr std::array kCounters = {
     CounterField{"streams", &PodState::streams},
     CounterField{"requests_held", &PodState::requests_held},
     CounterField{"requests_total", &PodState::requests_total},
+    CounterField{"streams_resumed", &PodState::streams_resumed},
+    CounterField{"streams_broken", &PodState::streams_broken},
     CounterField{"kv_blocks_total", &PodState::kv_blocks_total},
     CounterField{"kv_blocks_active", &PodState::kv_blocks_active},
     CounterField{"kv_blocks_cached", &PodState::kv_blocks_cached},

@@ -44,6 +44,8 @@ struct PodState {
   std::int64_t api_keys = 0;   ///< that are listed
   /// Why the file of keys as it is now is not in use; empty while it is.
   std::string api_keys_error;
+  std::int64_t streams_resumed = 0;  ///< went on after their engine's end
+  std::int64_t streams_broken = 0;   ///< ended with an error event after it
   std::int64_t kv_blocks_total = 0;
   std::int64_t kv_blocks_active = 0;
   std::int64_t kv_blocks_cached = 0;

@@ -31,14 +31,16 @@ TEST(Options, ListensOnLoopbackUnlessTold) {
 }
 
 TEST(Options, TakesWhatTheLocalWorldPasses) {
-  const auto options =
-      parse(with({"--pod", "a-0", "--model", "m", "--listen-fd", "7", "--admin", "unix:/a.sock",
-                  "--engine-log", "/l", "--drain-timeout-seconds", "12"}));
+  const auto options = parse(with({"--pod", "a-0", "--model", "m", "--listen-fd", "7", "--admin",
+                                   "unix:/a.sock", "--engine-log", "/l", "--drain-timeout-seconds",
+                                   "12", "--breaker-ends", "9", "--resume-timeout-seconds", "40"}));
   ASSERT_TRUE(options.ok()) << options.error().message;
   EXPECT_EQ(options->pod, "a-0");
   EXPECT_EQ(options->listen_fd, 7);
   EXPECT_EQ(options->admin.unix_path, "/a.sock");
   EXPECT_EQ(options->drain_timeout, std::chrono::seconds(12));
+  EXPECT_EQ(options->breaker_ends, 9);
+  EXPECT_EQ(options->resume_timeout, std::chrono::seconds(40));
 }
 
 TEST(Options, TakesWhatAPodInAClusterPasses) {
@@ -120,6 +122,8 @@ TEST(Options, EachBadFlagIsNamed) {
       {with({"--listen-fd", "2"}), "--listen-fd"},
       {with({"--drain-timeout-seconds", "-1"}), "--drain-timeout-seconds"},
       {with({"--hold-timeout-seconds", "soon"}), "--hold-timeout-seconds"},
+      {with({"--resume-timeout-seconds", "-1"}), "--resume-timeout-seconds"},
+      {with({"--breaker-ends", "0"}), "--breaker-ends"},
       {with({"--colour", "red"}), "--colour"},
   };
   for (const auto& [arguments, named] : cases) {

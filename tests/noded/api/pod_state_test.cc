@@ -24,6 +24,8 @@ PodState full_state() {
   state.api_keys = 3;
   state.api_keys_error = "keys[1].tenant: required";
   state.requests_total = 9'007'199'254'740'993;
+  state.streams_resumed = 21;
+  state.streams_broken = 1;
   state.kv_blocks_total = 4096;
   state.kv_blocks_active = 100;
   state.kv_blocks_cached = 50;
