@@ -67,15 +67,25 @@ class OneReplica(unittest.TestCase):
         self.assertNotEqual(self.world.nodeds(), before)
         wait_for(lambda: not any(map(is_running, engines)), 5, "the old engine died with its noded")
 
-    def test_a_running_stream_whose_engine_dies_ends_with_an_error_event(self):
+    def stream_under_a_kill(self, **more):
+        """A stream whose engine is killed while it runs."""
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            body = {"model": CHAT["model"], "prompt": "Once upon a time", "max_tokens": 1500,
-                    "temperature": 0, "ignore_eos": True, "stream": True}
+            body = {"model": CHAT["model"], "prompt": "Once upon a time", "max_tokens": 300,
+                    "temperature": 0, "ignore_eos": True, "stream": True, **more}
             answer = pool.submit(self.world.request, "POST", "/v1/completions", body, 60)
-            time.sleep(0.7)
+            wait_for(lambda: self.metric("vllm:num_requests_running") > 0, 10, "running")
+            time.sleep(0.3)
             os.kill(self.world.engines()[0], signal.SIGKILL)
             status, stream = answer.result(60)
         self.assertEqual(status, 200)
+        return stream
+
+    def test_a_running_stream_whose_engine_dies_goes_on_as_if_nothing_had_happened(self):
+        self.assertEqual(read_stream(self.stream_under_a_kill()),
+                         self.world.complete("Once upon a time", 300, ignore_eos=True))
+
+    def test_a_stream_of_two_samples_whose_engine_dies_ends_with_an_error_event(self):
+        stream = self.stream_under_a_kill(n=2)
         events = [line for line in stream.decode().split("\n") if line.startswith("data: ")]
         self.assertIn("error", json.loads(events[-1][6:]))
         self.assertNotIn("data: [DONE]", events)

@@ -43,7 +43,10 @@ class Crowd:
             kind, detail = self.ask(body)
             with self.lock:
                 self.seen[kind] += 1
-                if kind in ("hang", "silent end", "no error object"):
+                # A stream goes on at the next engine. Only one whose pod leaves while its engine
+                # stands still (a stopped process) outlives the drain, and is told so.
+                cut = kind == "error event" and "shutting down" not in str(detail)
+                if cut or kind in ("hang", "silent end", "no error object"):
                     self.wrong.append((kind, stream, detail))
             if kind not in ("answer", "stream"):
                 time.sleep(0.1)
@@ -170,6 +173,7 @@ class Storm(unittest.TestCase):
         # A connection ends with its noded; nothing else may break one.
         self.assertLessEqual(crowd.seen["broken"], self.nodeds_killed * CLIENTS, crowd.seen)
         self.assertGreater(crowd.seen["answer"] + crowd.seen["stream"], 20, crowd.seen)
+        print(dict(crowd.seen))
         self.assertLess(self.resident_kib() - middle, 4096, "kantha up grows")
 
         self.assertEqual(len(children_of(self.world.process.pid)), 2, "a process too many")
