@@ -1,6 +1,7 @@
 #include "base/process.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -72,6 +73,8 @@ struct ChildPlan {
   int fd_limit = 0;
   pid_t parent = 0;
   bool own_group = true;
+  bool has_cpus = false;
+  cpu_set_t cpus = {};
 };
 
 void fill_arguments(const ProcessSpec& spec, int lifeline_number, ChildPlan& plan) {
@@ -130,6 +133,7 @@ bool place_descriptors(ChildPlan& plan) {
 /// Runs in the child between fork and exec.
 [[noreturn]] void run_child(ChildPlan& plan) {
   if (plan.own_group) ::setpgid(0, 0);
+  if (plan.has_cpus) (void)::sched_setaffinity(0, sizeof plan.cpus, &plan.cpus);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != plan.parent) ::_exit(125);  // The parent died before the line above.
   ::signal(SIGPIPE, SIG_DFL);
@@ -216,6 +220,11 @@ Result<Process> Process::spawn(const ProcessSpec& spec) {
   plan.fd_limit = descriptor_limit();
   plan.parent = ::getpid();
   plan.own_group = spec.own_group;
+  CPU_ZERO(&plan.cpus);
+  for (const int cpu : spec.cpus) {
+    if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(cpu, &plan.cpus);
+  }
+  plan.has_cpus = CPU_COUNT(&plan.cpus) > 0;
 
   const pid_t pid = ::fork();
   if (pid < 0) return errno_error("fork", errno);

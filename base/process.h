@@ -26,6 +26,8 @@ struct ProcessSpec {
   std::vector<std::pair<int, int>> inherit = {};
   /// File that receives the child's stdout and stderr (appended); empty: inherited.
   std::string log_path = {};
+  /// CPUs that the child may use (taken as far as the kernel allows); empty: the parent's.
+  std::vector<int> cpus = {};
   /// Start in a new process group, so that a terminal's Ctrl-C reaches only the parent.
   bool own_group = true;
 };

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -141,6 +142,20 @@ TEST_F(ProcessTest, DescriptorsMayTradePlaces) {
   ASSERT_EQ(::read(two[0], text.data(), text.size()), 7);
   EXPECT_STREQ(text.data(), "swapped");
   for (const int fd : {one[0], one[1], two[0], two[1]}) ::close(fd);
+}
+
+TEST_F(ProcessTest, ItRunsOnTheCpusThatAreNamed) {
+  cpu_set_t ours;
+  CPU_ZERO(&ours);
+  ASSERT_EQ(::sched_getaffinity(0, sizeof ours, &ours), 0);
+  int first = 0;
+  while (!CPU_ISSET(first, &ours)) ++first;
+  ProcessSpec pinned = spec({"cpus"});
+  pinned.cpus = {first, -1, CPU_SETSIZE};
+  Result<Process> child = Process::spawn(pinned);
+  ASSERT_TRUE(child.ok());
+  EXPECT_EQ(wait_for_exit(*child).code, 0);
+  EXPECT_EQ(log_text(), "cpus=1\n");
 }
 
 TEST_F(ProcessTest, ItLeadsItsOwnGroupOnlyWhenAsked) {

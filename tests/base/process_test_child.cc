@@ -1,5 +1,6 @@
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -24,6 +25,14 @@ int list_descriptors() {
   return 0;
 }
 
+int count_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  std::printf("cpus=%d\n", CPU_COUNT(&set));
+  return 0;
+}
+
 /// Starts this program again as "wait", prints its id and dies without a word to it.
 int orphan_a_child(const char* self) {
   kantha::ProcessSpec spec{.binary = self, .args = {"wait"}};
@@ -42,6 +51,7 @@ int main(int argc, char** argv) {
   const std::string_view verb = argv[1];
   if (verb == "exit") return std::atoi(argv[2]);
   if (verb == "descriptors") return list_descriptors();
+  if (verb == "cpus") return count_cpus();
   if (verb == "orphan") return orphan_a_child(argv[0]);
   if (verb == "environment") {
     const char* value = std::getenv(argv[2]);
