@@ -129,11 +129,13 @@ void add_gate_flags(CLI::App& app, Options& options) {
 Result<Options> parse_options(int argc, const char* const* argv, std::string& help) {
   Options options;
   Texts texts;
+  WeightFlags weights;
   CLI::App app{"kantha-noded: front door and engine supervisor of one pod"};
   add_door_flags(app, options, texts);
   add_engine_flags(app, options);
   add_time_flags(app, texts);
   add_gate_flags(app, options);
+  add_weight_flags(app, weights);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -154,6 +156,7 @@ Result<Options> parse_options(int argc, const char* const* argv, std::string& he
                               "\"");
     }
   }
+  TRY(options.weights, weight_options(weights, process_environment()));
   options.drain_timeout = texts.drain_ms >= 0 ? Duration(std::chrono::milliseconds(texts.drain_ms))
                                               : Duration(std::chrono::seconds(texts.drain_seconds));
   options.hold_timeout = std::chrono::seconds(texts.hold_seconds);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/net/http.h"
 #include "base/result.h"
+#include "noded/weight_options.h"
 
 namespace kantha::noded {
 
@@ -45,6 +46,8 @@ struct Options {
   std::int64_t tokens_per_minute = 0;
   std::int64_t max_queued_tokens = 0;  ///< prompt tokens, about, that may wait at the door
   std::string access_log;              ///< off, stdout or a file
+  /// Weights to bring before the engine starts; nullopt: they are there.
+  std::optional<WeightOptions> weights = {};
   bool show_version = false;
 };
 

@@ -1,6 +1,7 @@
 #include "noded/pod_daemon.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/digest.h"
 #include "base/json.h"
@@ -79,13 +80,14 @@ PodDaemon::PodDaemon(boost::asio::io_context& context, Options options, const Cl
       clock_(clock),
       client_(context.get_executor()),
       keeper_(make_keeper(context.get_executor(), options_, clock, client_)),
+      weights_(options_.weights, *keeper_, clock),
       guard_(options_.admin_token_file),
       seal_(
           options_.pod, [this] { return guard_.token(); }, clock),
-      router_(context.get_executor(), *keeper_, client_, seal_, fleet_settings_for(options_),
+      router_(context.get_executor(), weights_, client_, seal_, fleet_settings_for(options_),
               clock),
       forwarder_(context.get_executor(), router_, client_, forward_policy_for(options_), clock),
-      door_(*keeper_, forwarder_, client_, metrics_, door_settings_for(options_), clock),
+      door_(weights_, forwarder_, client_, metrics_, door_settings_for(options_), clock),
       hop_door_(router_, seal_,
                 [this](net::HttpRequest request, net::ResponseWriter& writer) {
                   return door_.answer(std::move(request), writer);
@@ -102,7 +104,8 @@ Status PodDaemon::start() {
   TRY_OK(guard_.open());
   TRY_OK(door_.open());
   open_metrics();
-  bring_config();
+  weights_.start();
+  if (weights_.ready()) bring_config();
   admin_server_ = std::make_unique<net::HttpServer>(
       context_.get_executor(), [this](net::HttpRequest request, net::ResponseWriter& writer) {
         return answer_admin(std::move(request), writer);
@@ -118,7 +121,7 @@ Status PodDaemon::start() {
   }
   log_info("pod is up",
            {{"pod", options_.pod}, {"listen", open.to_string()}, {"admin", admin.to_string()}});
-  tasks_.spawn(keeper_->run());
+  tasks_.spawn(run_engine());
   tasks_.spawn(router_.run());
   return ok_status();
 }
@@ -140,7 +143,7 @@ void PodDaemon::join_fleet() {
 /// Peers send nothing to a pod whose engine is about to be replaced, nor to one that leaves.
 PeerLoad PodDaemon::own_load() const {
   PeerLoad load;
-  load.phase = keeper_->phase();
+  load.phase = weights_.phase();
   if (forwarder_.holding()) load.phase = EnginePhase::kStarting;
   if (forwarder_.leaving()) load.phase = EnginePhase::kDraining;
   load.kv_pressure = keeper_->reports().last().kv_pressure;
@@ -149,6 +152,18 @@ PeerLoad PodDaemon::own_load() const {
         std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - *taken).count();
   }
   return load;
+}
+
+/// Whoever runs the engine starts it as soon as its configuration is there, so that has to wait.
+net::Task<void> PodDaemon::run_engine() {
+  const bool waits = !weights_.ready();
+  while (!weights_.ready() && !draining_) co_await net::sleep_for(kSuperviseTick);
+  if (waits && weights_.ready()) {
+    bring_config();
+    if (early_config_) change_.configure(*std::exchange(early_config_, std::nullopt));
+  }
+  if (!weights_.ready()) keeper_->stop();
+  co_await keeper_->run();
 }
 
 /// The daemon stays up without a usable configuration: its pages say why, and a push may bring one.
@@ -196,6 +211,7 @@ void PodDaemon::open_metrics() {
   resumes("failed", counts.unresumed);
   gauge("kantha_noded_kept_bytes", "Bodies of requests that are kept for another engine",
         [&counts] { return static_cast<double>(counts.kept_bytes); });
+  weights_.open_metrics(metrics_, options_.pod);
   gauge("kantha_noded_engine_ready", "1 when the engine may be used",
         [this] { return keeper_->ready() ? 1.0 : 0.0; });
   open_fleet_metrics(metrics_, options_.pod, router_, hop_door_);
@@ -209,8 +225,9 @@ PodState PodDaemon::state() {
   state.model = options_.model;
   state.version = version();
   state.draining = forwarder_.leaving();
-  state.phase = state.draining ? EnginePhase::kDraining : keeper_->phase();
-  state.message = keeper_->message();
+  state.phase = state.draining ? EnginePhase::kDraining : weights_.phase();
+  state.message = weights_.message();
+  state.weights = weights_.state();
   if (!change_.error().empty()) state.message = change_.error() + "; " + state.message;
   state.config_hash = keeper_->config_hash();
   state.told_config_hash = change_.told_hash();
@@ -280,6 +297,11 @@ net::HttpResponse PodDaemon::put_config(std::string text) {
   if (const Status fine = check_config_text(text); !fine.ok()) {
     const bool too_large = fine.error().code == Code::kOutOfRange;
     return door_error(too_large ? 413 : 400, fine.error().message);
+  }
+  if (!weights_.ready()) {
+    change_.set_told_hash(sha256_hex(text));
+    early_config_ = std::move(text);
+    return json_answer(202, {{"config_hash", change_.told_hash()}, {"changes", true}});
   }
   const bool changes = change_.configure(std::move(text));
   return json_answer(202, {{"config_hash", change_.told_hash()}, {"changes", changes}});

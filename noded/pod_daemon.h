@@ -16,12 +16,14 @@
 #include "noded/gateway/forwarder.h"
 #include "noded/gateway/front_door.h"
 #include "noded/options.h"
+#include "noded/pod_weights.h"
 
 /// One pod's daemon: engine keeper, front door and admin pages on one io_context and one thread.
 ///
-/// Start: admin → public port → engine. End (SIGTERM, SIGINT or POST /admin/v1/drain): not ready at
-/// once → new requests are taken for the endpoint grace → running requests finish within the drain
-/// timeout → an engine that is our child is stopped → exit. A second signal skips the waiting.
+/// Start: admin → public port → weights, when there are any to bring → engine. End (SIGTERM, SIGINT
+/// or POST /admin/v1/drain): not ready at once → new requests are taken for the endpoint grace →
+/// running requests finish within the drain timeout → an engine that is our child is stopped →
+/// exit. A second signal skips the waiting.
 namespace kantha::noded {
 
 class PodDaemon {
@@ -39,6 +41,7 @@ class PodDaemon {
  private:
   void open_metrics();
   void bring_config();
+  net::Task<void> run_engine();
   net::Task<void> answer_admin(net::HttpRequest request, net::ResponseWriter& writer);
   net::HttpResponse answer_change(const std::string& path, net::HttpRequest request);
   net::HttpResponse put_config(std::string text);
@@ -56,6 +59,7 @@ class PodDaemon {
   MetricRegistry metrics_;
   net::HttpClient client_;
   std::unique_ptr<EngineKeeper> keeper_;
+  PodWeights weights_;
   AdminGuard guard_;
   HopSeal seal_;
   FleetRouter router_;
@@ -67,6 +71,7 @@ class PodDaemon {
   std::unique_ptr<net::HttpServer> peer_server_;  ///< null: peers come to the public one
   std::unique_ptr<net::HttpServer> admin_server_;
   net::TaskGroup tasks_;
+  std::optional<std::string> early_config_;  ///< pushed before the weights were there
   bool draining_ = false;
   bool hurried_ = false;
 };

@@ -9,9 +9,9 @@
 namespace kantha::noded {
 namespace {
 
-constexpr std::array kPhases = {EnginePhase::kStarting, EnginePhase::kReady,
-                                EnginePhase::kBackoff,  EnginePhase::kCrashLoop,
-                                EnginePhase::kDraining, EnginePhase::kStopped};
+constexpr std::array kPhases = {
+    EnginePhase::kStarting, EnginePhase::kReady,   EnginePhase::kBackoff, EnginePhase::kCrashLoop,
+    EnginePhase::kDraining, EnginePhase::kStopped, EnginePhase::kFetching};
 
 /// The counters, with their names on the wire.
 struct CounterField {
@@ -79,6 +79,7 @@ std::string_view engine_phase_name(EnginePhase phase) {
     case EnginePhase::kCrashLoop: return "crash_loop";
     case EnginePhase::kDraining: return "draining";
     case EnginePhase::kStopped: return "stopped";
+    case EnginePhase::kFetching: return "fetching";
   }
   return "unknown";
 }
@@ -91,6 +92,7 @@ Json to_json(const PodState& state) {
   for (const TextField& field : kTexts) out[field.name] = state.*field.member;
   for (const CounterField& field : kCounters) out[field.name] = state.*field.member;
   for (const NumberField& field : kNumbers) out[field.name] = state.*field.member;
+  if (state.weights) out["weights"] = to_json(*state.weights);
   return out;
 }
 
@@ -117,6 +119,9 @@ Result<PodState> pod_state_from_json(const Json& json) {
   for (const NumberField& field : kNumbers) {
     TRY(const auto number, fields.number(field.name, 0, std::numeric_limits<double>::max()));
     if (number) out.*field.member = *number;
+  }
+  if (const Json* weights = fields.find("weights")) {
+    TRY(out.weights, weights_state_from_json(*weights, fields.path_of("weights")));
   }
   return out;
 }

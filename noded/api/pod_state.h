@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/json.h"
 #include "base/result.h"
+#include "noded/api/weights_state.h"
 
 /// The admin API's wire types, shared by noded (which fills them) and the operator (which reads
 /// them). Plain structs and their JSON; unknown fields are ignored, missing ones keep their
@@ -19,6 +21,7 @@ enum class EnginePhase : std::uint8_t {
   kCrashLoop,  ///< the breaker is open: 3 ends in 10 minutes
   kDraining,   ///< no new requests
   kStopped,
+  kFetching,  ///< no engine yet: noded brings the weights
 };
 
 std::string_view engine_phase_name(EnginePhase phase);
@@ -52,8 +55,9 @@ struct PodState {
   std::int64_t kv_blocks_free = 0;
   std::int64_t waiting_tokens = 0;
   double kv_pressure = 0;
-  double tokens_per_second = 0;  ///< generation, over the last seconds
-  std::int64_t age_ms = 0;       ///< age of the engine's numbers
+  double tokens_per_second = 0;              ///< generation, over the last seconds
+  std::int64_t age_ms = 0;                   ///< age of the engine's numbers
+  std::optional<WeightsState> weights = {};  ///< when noded brings them
 };
 
 Json to_json(const PodState& state);

@@ -11,7 +11,8 @@ namespace {
 constexpr std::size_t kTextBytesMax = 1024;
 constexpr std::array kPhases = {EnginePhase::kStarting, EnginePhase::kReady,
                                 EnginePhase::kBackoff,  EnginePhase::kCrashLoop,
-                                EnginePhase::kDraining, EnginePhase::kStopped};
+                                EnginePhase::kDraining, EnginePhase::kStopped,
+                                EnginePhase::kFetching};
 
 bool is_plain(char byte) { return byte > ' ' && byte < 127 && byte != ';' && byte != '%'; }
 

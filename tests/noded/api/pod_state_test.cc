@@ -54,8 +54,26 @@ TEST(PodState, SurvivesTheTripThroughJsonText) {
   EXPECT_EQ(read->api_keys_error, "keys[1].tenant: required");
 }
 
+TEST(PodState, CarriesTheWeightsThatNodedBrings) {
+  PodState state = full_state();
+  EXPECT_FALSE(to_json(state).contains("weights"));
+  for (int i = 0; i <= static_cast<int>(WeightsPhase::kFailed); ++i) {
+    state.weights = WeightsState{static_cast<WeightsPhase>(i), 5, 10, "http://a/b", "words"};
+    const Result<PodState> read = pod_state_from_json(to_json(state));
+    ASSERT_TRUE(read.ok()) << read.error().to_string();
+    EXPECT_EQ(read->weights, state.weights);
+  }
+  Json wrong = to_json(state);
+  wrong["weights"]["bytes_done"] = -1;
+  EXPECT_EQ(pod_state_from_json(wrong).error().field, "weights.bytes_done");
+  wrong["weights"] = "all";
+  EXPECT_FALSE(pod_state_from_json(wrong).ok());
+  wrong["weights"] = {{"phase", "lost"}};
+  EXPECT_EQ(pod_state_from_json(wrong).error().field, "weights.phase");
+}
+
 TEST(PodState, EveryPhaseHasItsOwnNameThatReadsBack) {
-  for (int i = 0; i <= static_cast<int>(EnginePhase::kStopped); ++i) {
+  for (int i = 0; i <= static_cast<int>(EnginePhase::kFetching); ++i) {
     PodState state;
     state.phase = static_cast<EnginePhase>(i);
     const Result<PodState> read = pod_state_from_json(to_json(state));
