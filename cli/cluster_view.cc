@@ -110,8 +110,7 @@ Result<PlanView> cluster_plan_view(const Json& object, const std::vector<Json>& 
   const std::vector<serving::PodObject> decoded = decode_pods(pods);
   std::vector<const serving::PodObject*> seen_pods;
   std::optional<serving::ClusterSettings> settings;
-  const bool is_sound =
-      owner.problems.empty() && serving::is_source_supported(owner.serving.spec.model.source);
+  const bool is_sound = owner.problems.empty();
   for (std::size_t i = 0; i < decoded.size(); ++i) {
     seen_pods.push_back(&decoded[i]);
     if (settings || !is_sound || decoded.size() != pods.size()) continue;

@@ -32,6 +32,15 @@ void add_flags(CLI::App& app, OperatorOptions& options, RawFlags& raw) {
   app.add_option("--image-pull-policy", settings.pods.image_pull_policy,
                  "Of both containers; default: Kubernetes' rule")
       ->check(CLI::IsMember({"Always", "IfNotPresent", "Never"}));
+  app.add_option("--model-cache-host-path", settings.pods.model_cache_host_path,
+                 "Folder of every node for fetched weights (source http), writable for user 65532; "
+                 "default: each pod fetches into a volume of its own")
+      ->check([](const std::string& path) {
+        return path.starts_with('/') ? std::string() : "expected an absolute path, got " + path;
+      });
+  app.add_option("--model-cache-quota", settings.pods.model_cache_quota_bytes,
+                 "Bytes that this folder may hold; 0: as much as its disk")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 60));
   app.add_option("--image-pull-secret", settings.pods.image_pull_secrets,
                  "Secret for pulling images, in each object's namespace; may be given again");
   app.add_option("--listen", raw.listen, "Where /live /ready /metrics /debug/state are")

@@ -115,9 +115,13 @@ std::vector<Transition> transitions_between(const std::string& before, const Jso
     out.push_back({true, "CapacityBlocked", blocked.message});
   }
   const Told progress = is("Progressing");
-  if (progress.reason != was("Progressing").reason &&
-      (progress.reason == "InvalidSpec" || progress.reason == "SourceNotSupported")) {
+  if (progress.reason != was("Progressing").reason && progress.reason == "InvalidSpec") {
     out.push_back({true, progress.reason, progress.message});
+  }
+  const Told weights = is("WeightsReady");
+  const bool fetches = weights.reason == "FetchFailed" || weights.reason == "Fetching";
+  if (fetches && weights.reason != was("WeightsReady").reason) {
+    out.push_back({weights.reason == "FetchFailed", weights.reason, weights.message});
   }
   const std::string revision = text_at(after, "currentRevision");
   const std::string revision_before = text_at(old, "currentRevision");

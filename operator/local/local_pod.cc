@@ -1,6 +1,7 @@
 #include "operator/local/local_pod.h"
 
 #include <csignal>
+#include <filesystem>
 #include <utility>
 
 #include "base/log.h"
@@ -61,6 +62,10 @@ ProcessSpec LocalPod::noded_command() const {
                dir_ + "/engine.log",
                "--drain-timeout-seconds",
                std::to_string(serving.spec.drain.timeout_seconds)};
+  if (const auto& http = serving.spec.model.source.http) {
+    spec.args.insert(spec.args.end(), {"--model-url", http->url, "--model-sha256", http->sha256,
+                                       "--model-cache", setting_.fetch_cache});
+  }
   spec.inherit = {{setting_.listen_fd, kListenFdInChild}};
   spec.log_path = dir_ + "/noded.log";
   return spec;
@@ -68,6 +73,11 @@ ProcessSpec LocalPod::noded_command() const {
 
 Status LocalPod::spawn_noded() {
   TRY_OK(write_config());
+  if (target_.serving.spec.model.source.http) {
+    // noded says what is wrong when this cannot be made.
+    std::error_code ignored;
+    std::filesystem::create_directories(setting_.fetch_cache, ignored);
+  }
   TRY(process_, Process::spawn(noded_command()));
   facts_.running = true;
   facts_.state.reset();

@@ -27,6 +27,7 @@ struct PodSetting {
   const Clock& clock;
   std::string noded_binary;
   std::string default_engine_binary;
+  std::string fetch_cache;        ///< where nodeds keep weights that they fetch
   int listen_fd = -1;             ///< the public socket, shared by all
   Duration hung_after{};          ///< a noded that does not answer for so long is killed
   std::function<void()> changed;  ///< called when a fact changed

@@ -9,10 +9,9 @@ serving::Problems local_problems(const serving::ModelServing& serving) {
   const serving::ModelServingSpec& spec = serving.spec;
   const auto absent = [&](const char* field) {
     out.push_back({std::string("spec.model.source.") + field,
-                   "not available in the local world; use hostPath with a GGUF file"});
+                   "not available in the local world; use hostPath with a GGUF file, or http"});
   };
   if (spec.model.source.pvc) absent("pvc");
-  if (spec.model.source.http) absent("http");
   if (spec.model.source.image) absent("image");
   if (const std::string& image = spec.engine.image; !image.empty()) {
     if (!image.starts_with('/') || access(image.c_str(), X_OK) != 0) {

@@ -11,6 +11,7 @@
 #include "operator/local/control_api.h"
 #include "operator/local/local_rules.h"
 #include "operator/serving/model_serving_to_json.h"
+#include "operator/serving/weights_condition.h"
 
 namespace kantha::local {
 namespace {
@@ -59,6 +60,7 @@ LocalWorld::LocalWorld(boost::asio::any_io_executor executor, const Clock& clock
                .clock = clock,
                .noded_binary = options_.places.bin_dir + "/kantha-noded",
                .default_engine_binary = options_.places.bin_dir + "/kantha-engine",
+               .fetch_cache = fetch_cache_of(options_.places),
                .listen_fd = -1,
                .hung_after = options_.noded_hung_after,
                .changed = [this] { wake_.notify(); }} {}
@@ -80,8 +82,12 @@ Result<LocalWorld::Desired> LocalWorld::desired_from(serving::ModelServingFile f
                 options_.file + ")";
   }
   if (!problems.empty()) return invalid_argument(std::move(problems));
-  TRY(out.model_path,
-      find_model(*out.serving.spec.model.source.host_path, options_.file, options_.places));
+  const serving::ModelSource& source = out.serving.spec.model.source;
+  if (source.http) {
+    out.model_path = fetch_cache_of(options_.places) + "/" + source.http->sha256;
+  } else {
+    TRY(out.model_path, find_model(*source.host_path, options_.file, options_.places));
+  }
   out.revision = serving::revision_of(out.serving, out.model_path);
   return out;
 }
@@ -273,6 +279,21 @@ net::Task<void> LocalWorld::tell(serving::FleetPlan::Message message,
   fleet_.answered(message, told.ok(), clock_.now());
 }
 
+std::vector<serving::Condition> LocalWorld::conditions_of(const serving::Plan& plan) const {
+  std::vector<serving::Condition> out = plan.conditions;
+  if (!desired_.serving.spec.model.source.http) return out;
+  bool any_ready = false;
+  std::vector<serving::PodWeightsView> weights;
+  for (const auto& [ordinal, pod] : pods_) {
+    const PodFacts& facts = pod->facts();
+    if (!facts.state) continue;
+    any_ready = any_ready || facts.state->phase == noded::EnginePhase::kReady;
+    if (facts.state->weights) weights.push_back({facts.name, *facts.state->weights});
+  }
+  out.push_back(serving::weights_condition(any_ready, weights));
+  return out;
+}
+
 void LocalWorld::publish(const serving::Plan& plan) {
   WorldView view;
   view.name = desired_.serving.metadata.name;
@@ -280,7 +301,7 @@ void LocalWorld::publish(const serving::Plan& plan) {
   view.endpoint = "http://" + endpoint_.to_string();
   view.counts = plan.counts;
   view.target_revision = serving::short_revision(desired_.revision.whole);
-  view.conditions = conditions_.date(plan.conditions, clock_.wall_now());
+  view.conditions = conditions_.date(conditions_of(plan), clock_.wall_now());
   for (const auto& [ordinal, pod] : pods_) {
     view.pods.push_back(pod_view(pod->facts(), clock_.now()));
   }

@@ -88,6 +88,8 @@ class LocalWorld {
   void answer_for_no_pod();
   void tell_fleet();
   net::Task<void> tell(serving::FleetPlan::Message message, std::shared_ptr<LocalPod> pod);
+  /// Those of the plan, and what becomes of fetched weights.
+  std::vector<serving::Condition> conditions_of(const serving::Plan& plan) const;
   void publish(const serving::Plan& plan);
   Json object() const;
   net::Task<void> answer(net::HttpRequest request, net::ResponseWriter& writer);

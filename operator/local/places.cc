@@ -45,6 +45,8 @@ Result<Places> find_places(const Environment& environment) {
   return out;
 }
 
+std::string fetch_cache_of(const Places& places) { return places.model_cache + "/fetched"; }
+
 Result<std::string> find_model(const std::string& host_path, const std::string& yaml_file,
                                const Places& places) {
   std::vector<fs::path> tried;

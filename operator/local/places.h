@@ -21,6 +21,9 @@ struct Places {
   std::string bin_dir;      ///< $KANTHA_BIN_DIR, or the folder of the running program
 };
 
+/// Where nodeds keep weights that they fetch (source http), apart from what people put there.
+std::string fetch_cache_of(const Places& places);
+
 /// kFailedPrecondition when neither HOME nor the XDG variables are set. Relative XDG paths are
 /// ignored, as their specification asks.
 Result<Places> find_places(const Environment& environment);

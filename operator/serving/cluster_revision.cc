@@ -18,7 +18,15 @@ OrderedJson source_json(const ModelSource& source) {
   if (source.host_path) return {{"hostPath", *source.host_path}};
   if (source.pvc) return {{"pvc", source.pvc->claim_name}};
   if (source.image) return {{"image", source.image->reference}};
+  if (source.http) return {{"sha256", source.http->sha256}};
   return OrderedJson::object();
+}
+
+/// What the pods of a fetched source are told on top of its digest.
+OrderedJson fetch_json(const HttpSource& http, const ClusterSettings& settings) {
+  return {{"url", http.url},
+          {"cache", settings.model_cache_host_path},
+          {"quota", settings.model_cache_quota_bytes}};
 }
 
 OrderedJson resources_json(const ResourcesSpec& resources) {
@@ -56,14 +64,11 @@ const std::string& engine_image_of(const ModelServing& serving, const ClusterSet
   return own.empty() ? settings.engine_image : own;
 }
 
-bool is_source_supported(const ModelSource& source) {
-  return source.host_path || source.pvc || source.image;
-}
-
 std::string model_path_of(const ModelSource& source) {
   if (source.host_path) return "/models/" + base_name(*source.host_path);
   if (source.pvc) return "/models/" + source.pvc->path;
   if (source.image) return "/models/" + source.image->path;
+  if (source.http) return "/models/" + source.http->sha256;
   return {};
 }
 
@@ -80,6 +85,7 @@ Revision cluster_revision_of(const ModelServing& serving, const ClusterSettings&
   pod["resources"] = resources_json(serving.spec.resources);
   pod["scheduling"] = scheduling_json(serving.spec.scheduling);
   pod["source"] = source_json(serving.spec.model.source);
+  if (const auto& http = serving.spec.model.source.http) pod["fetch"] = fetch_json(*http, settings);
   pod["keys"] = serving.spec.gateway.auth_secret;
   pod["name"] = serving.served_name();
   pod["drain"] = serving.spec.drain.timeout_seconds;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,22 +17,21 @@ struct ClusterSettings {
   std::string engine_image;       ///< for objects without spec.engine.image
   std::string image_pull_policy;  ///< "IfNotPresent", "Never", …; empty: Kubernetes' rule
   std::vector<std::string> image_pull_secrets = {};
+  /// Folder of every node in which fetched weights are kept, shared by all pods of the node; empty:
+  /// each pod fetches into a volume of its own.
+  std::string model_cache_host_path = {};
+  std::int64_t model_cache_quota_bytes = 0;  ///< 0: as much as its disk
   bool operator==(const ClusterSettings&) const = default;
 };
 
 /// spec.engine.image, else the operator's.
 const std::string& engine_image_of(const ModelServing& serving, const ClusterSettings& settings);
 
-/// Whether noded and kubelet can bring the weights of this source into a pod; false for http, which
-/// nobody fetches yet.
-bool is_source_supported(const ModelSource& source);
-
-/// Path of the weights inside the engine container: "/models/<basename>" or "/models/<path>". Empty
-/// when the source is not supported.
+/// Path of the weights inside the engine container: "/models/<basename>", "/models/<path>", or
+/// "/models/<sha256>" where noded fetches them. Empty without a source.
 std::string model_path_of(const ModelSource& source);
 
-/// The text of engine.json for pods of this object. The spec must be valid and its source
-/// supported.
+/// The text of engine.json for pods of this object. The spec must be valid.
 std::string cluster_engine_config(const ModelServing& serving);
 
 /// Revision::whole is the digest of image, engine config and model: a change restarts the engines

@@ -49,6 +49,7 @@ Revision revision_of(const ModelServing& serving, const std::string& model_path)
   pod["image"] = serving.spec.engine.image;
   pod["name"] = serving.served_name();
   pod["drain"] = serving.spec.drain.timeout_seconds;
+  if (const auto& http = serving.spec.model.source.http) pod["fetch"] = {http->url, http->sha256};
   Revision out;
   out.pod = sha256_hex(dump_json(pod));
   out.whole = sha256_hex(out.pod + engine_config_json(serving, {model_path, "engine.sock"}));

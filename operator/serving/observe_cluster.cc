@@ -76,9 +76,6 @@ class Observation {
     if (!owner_.problems.empty()) {
       out_.hold_reason = "InvalidSpec";
       out_.hold_message = problem_text(owner_.problems);
-    } else if (!is_source_supported(owner_.serving.spec.model.source)) {
-      out_.hold_reason = "SourceNotSupported";
-      out_.hold_message = "spec.model.source.http is not fetched yet; use hostPath, pvc or image";
     } else {
       out_.observed.target = cluster_revision_of(owner_.serving, settings);
     }
@@ -128,15 +125,23 @@ class Observation {
       note_end(pod, seen);
     } else if (pod.has_ended()) {
       note_replacement(pod, seen);
-    } else if (seen.revision.empty() && pod.noded.running) {
+    } else if (pod.noded.running && (seen.revision.empty() || is_fetching(seen))) {
       out_.to_ask.push_back(pod.name);
     } else if (pod.is_retold && !seen.revision.empty() &&
                pod.verified_revision != pod.told_revision) {
       out_.to_confirm.push_back(pod.name);
     }
     out_.any_ready = out_.any_ready || seen.ready;
+    if (facts != nullptr && facts->weights && is_fetching(seen)) {
+      out_.weights.push_back({pod.name, *facts->weights});
+    }
     if (seen.ready && pod.is_protected && !seen.terminating) out_.to_release.push_back(pod.name);
     out_.observed.pods.push_back(std::move(seen));
+  }
+
+  /// Its noded brings the weights, and only it knows how far they are.
+  bool is_fetching(const ObservedPod& pod) const {
+    return owner_.serving.spec.model.source.http && !pod.ready && !pod.terminating;
   }
 
   void note_trouble(const PodObject& pod, const NodedFacts* facts, ObservedPod& seen) {
@@ -180,6 +185,7 @@ NodedFacts noded_facts(const noded::PodState& state) {
   out.draining = state.phase == noded::EnginePhase::kDraining;
   out.streams = state.streams;
   out.message = bounded_text(state.message, 512);
+  out.weights = state.weights;
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include "operator/serving/cluster_revision.h"
 #include "operator/serving/plan.h"
 #include "operator/serving/pod_object.h"
+#include "operator/serving/weights_condition.h"
 
 /// The cluster as the planner sees it. Pure; any thread.
 namespace kantha::serving {
@@ -28,6 +29,7 @@ struct NodedFacts {
   bool draining = false;
   std::int64_t streams = 0;
   std::string message;
+  std::optional<noded::WeightsState> weights = {};  ///< when it brings them
 };
 NodedFacts noded_facts(const noded::PodState& state);
 
@@ -49,12 +51,14 @@ struct CapacityNeed {
 
 struct ClusterObservation {
   Observed observed;
-  /// Why no pod may be touched: InvalidSpec, SourceNotSupported; empty when the spec can be served.
+  /// Why no pod may be touched: InvalidSpec; empty when the spec can be served.
   std::string hold_reason;
   std::string hold_message;
   std::vector<ForeignPod> foreign;
   CapacityNeed capacity;
   bool any_ready = false;  ///< some pod's engine has its weights
+  /// What nodeds of pods that are not ready say of the weights they bring.
+  std::vector<PodWeightsView> weights;
   /// Ready pods that still keep node autoscalers away.
   std::vector<std::string> to_release;
   /// Pods whose noded must be asked before the plan can go on: running pods that were told a

@@ -43,13 +43,26 @@ OrderedJson port(const char* name, int number) {
   return {{"name", name}, {"containerPort", number}, {"protocol", "TCP"}};
 }
 
-OrderedJson noded_args(const ModelServing& serving) {
-  // "$(" is expanded by Kubernetes, so a dollar of the user's is doubled.
-  std::string model;
-  for (const char c : serving.served_name()) model += c == '$' ? "$$" : std::string(1, c);
+/// "$(" is expanded by Kubernetes, so a dollar of the user's is doubled.
+std::string literal(const std::string& text) {
+  std::string out;
+  for (const char c : text) out += c == '$' ? "$$" : std::string(1, c);
+  return out;
+}
+
+void add_fetch_args(const HttpSource& http, const ClusterSettings& settings, OrderedJson& out) {
+  out.push_back("--model-url=" + literal(http.url));
+  out.push_back("--model-sha256=" + http.sha256);
+  out.push_back("--model-cache=/models");
+  if (settings.model_cache_quota_bytes > 0 && !settings.model_cache_host_path.empty()) {
+    out.push_back("--model-cache-quota=" + std::to_string(settings.model_cache_quota_bytes));
+  }
+}
+
+OrderedJson noded_args(const ModelServing& serving, const ClusterSettings& settings) {
   OrderedJson out = OrderedJson::array();
   out.push_back("--pod=$(POD_NAME)");
-  out.push_back("--model=" + model);
+  out.push_back("--model=" + literal(serving.served_name()));
   out.push_back("--listen=0.0.0.0:" + std::to_string(kApiPort));
   out.push_back("--admin-listen=0.0.0.0:" + std::to_string(kAdminPort));
   out.push_back("--admin-token-file=/etc/kantha/admin/token");
@@ -58,6 +71,7 @@ OrderedJson noded_args(const ModelServing& serving) {
   out.push_back("--engine-config=/run/kantha/engine.json");
   out.push_back(std::string("--engine-socket=") + kEngineSocket);
   out.push_back("--drain-timeout-ms=" + std::to_string(serving.spec.drain.timeout_seconds * 1000));
+  if (const auto& http = serving.spec.model.source.http) add_fetch_args(*http, settings, out);
   return out;
 }
 
@@ -72,13 +86,14 @@ OrderedJson noded_container(const ModelServing& serving, const ClusterSettings& 
   out["name"] = kContainerNoded;
   out["image"] = settings.noded_image;
   set_pull_policy(out, settings);
-  out["args"] = noded_args(serving);
+  out["args"] = noded_args(serving, settings);
   out["env"] = OrderedJson::array({field_env("POD_NAME", "metadata.name"),
                                    field_env("POD_NAMESPACE", "metadata.namespace"),
                                    field_env("POD_IP", "status.podIP")});
   out["ports"] = OrderedJson::array({port("api", kApiPort), port("admin", kAdminPort)});
-  // Ten minutes to come up; after that the kubelet asks every two seconds who may be routed to.
-  out["startupProbe"] = probe("/startup", 2, 2, 300);
+  // Ten minutes to come up, or twelve hours with a download, which noded gives up itself when it
+  // stalls; after that the kubelet asks every two seconds who may be routed to.
+  out["startupProbe"] = probe("/startup", 2, 2, serving.spec.model.source.http ? 21'600 : 300);
   out["readinessProbe"] = probe("/ready", 2, 2, 3);
   out["livenessProbe"] = probe("/live", 10, 5, 6);
   out["resources"]["requests"] = {{"cpu", "50m"}, {"memory", "64Mi"}};
@@ -181,7 +196,7 @@ OrderedJson pod_spec(const ModelServing& serving, const ClusterSettings& setting
   set_scheduling(serving, spec);
   spec["containers"] =
       OrderedJson::array({noded_container(serving, settings), engine_container(serving, settings)});
-  spec["volumes"] = pod_volumes(serving);
+  spec["volumes"] = pod_volumes(serving, settings);
   return spec;
 }
 

@@ -39,7 +39,7 @@ OrderedJson secret_volume(const char* name, const std::string& secret) {
   return out;
 }
 
-OrderedJson model_volume(const ModelSource& source) {
+OrderedJson model_volume(const ModelSource& source, const ClusterSettings& settings) {
   OrderedJson out;
   out["name"] = "model";
   if (source.host_path) {
@@ -48,13 +48,18 @@ OrderedJson model_volume(const ModelSource& source) {
     out["persistentVolumeClaim"] = {{"claimName", source.pvc->claim_name}, {"readOnly", true}};
   } else if (source.image) {
     out["image"]["reference"] = source.image->reference;
+  } else if (!settings.model_cache_host_path.empty()) {
+    // Not made by the kubelet, whose folders belong to root: noded runs as another user.
+    out["hostPath"] = {{"path", settings.model_cache_host_path}, {"type", "Directory"}};
+  } else {
+    out["emptyDir"] = OrderedJson::object();
   }
   return out;
 }
 
 }  // namespace
 
-OrderedJson pod_volumes(const ModelServing& serving) {
+OrderedJson pod_volumes(const ModelServing& serving, const ClusterSettings& settings) {
   OrderedJson out = OrderedJson::array();
   OrderedJson run;
   run["name"] = "run";
@@ -69,7 +74,7 @@ OrderedJson pod_volumes(const ModelServing& serving) {
   tmp["name"] = "tmp";
   tmp["emptyDir"] = OrderedJson::object();
   out.push_back(std::move(tmp));
-  out.push_back(model_volume(serving.spec.model.source));
+  out.push_back(model_volume(serving.spec.model.source, settings));
   return out;
 }
 
@@ -81,6 +86,7 @@ OrderedJson noded_mounts(const ModelServing& serving) {
   if (!serving.spec.gateway.auth_secret.empty()) {
     out.push_back(mount("api-keys", "/etc/kantha/keys", true));
   }
+  if (serving.spec.model.source.http) out.push_back(mount("model", "/models", false));
   return out;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/json.h"
+#include "operator/serving/cluster_revision.h"
 #include "operator/serving/types.h"
 
 /// The volumes of a pod and where its containers see them. Pure; any thread.
@@ -11,9 +12,10 @@
 ///   api-keys  /etc/kantha/keys   noded   with gateway.authSecret
 ///   tmp       /tmp               engine
 ///   model     /models            engine  the weights, read-only
+///             /models            noded   where it fetches them (source http)
 namespace kantha::serving {
 
-OrderedJson pod_volumes(const ModelServing& serving);
+OrderedJson pod_volumes(const ModelServing& serving, const ClusterSettings& settings);
 OrderedJson noded_mounts(const ModelServing& serving);
 OrderedJson engine_mounts(const ModelServing& serving);
 

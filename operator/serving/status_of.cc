@@ -39,16 +39,6 @@ Condition capacity_condition(const ClusterServing& owner, const CapacityNeed& ne
           who + each + need_text(owner.serving.spec.resources) + ": " + need.message};
 }
 
-Condition weights_condition(const ClusterObservation& seen) {
-  if (seen.hold_reason == "SourceNotSupported") {
-    return {"WeightsReady", ConditionStatus::kFalse, seen.hold_reason, seen.hold_message};
-  }
-  if (seen.any_ready) {
-    return {"WeightsReady", ConditionStatus::kTrue, "Loaded", "an engine runs with them"};
-  }
-  return {"WeightsReady", ConditionStatus::kUnknown, "NoPodReady", "no engine has loaded them yet"};
-}
-
 Condition scaling_condition(const ModelServing& serving) {
   if (!serving.spec.autoscaling) {
     return {"ScalingActive", ConditionStatus::kFalse, "NotConfigured",
@@ -111,7 +101,7 @@ std::vector<Condition> all_conditions(const ClusterServing& owner, const Cluster
                                              : planned);
   }
   out.push_back(capacity_condition(owner, seen.capacity));
-  out.push_back(weights_condition(seen));
+  out.push_back(weights_condition(seen.any_ready, seen.weights));
   out.push_back(scaling_condition(owner.serving));
   out.push_back(gate_condition(owner.serving.spec.rollout));
   return out;

@@ -63,12 +63,29 @@ TEST(ClusterRevision, FollowsTheOperatorsImages) {
   EXPECT_EQ(cluster_revision_of(own, settings), cluster_revision_of(own, sample_settings()));
 }
 
+TEST(ClusterRevision, AFetchedSourceIsItsDigestAndAnotherAddressIsAnotherPod) {
+  const auto revision = [](const char* url, char digit, const ClusterSettings& settings) {
+    const Json source = {{"hostPath", nullptr},
+                         {"http", {{"url", url}, {"sha256", std::string(64, digit)}}}};
+    return cluster_revision_of(sample_owner({{"model", {{"source", source}}}}).serving, settings);
+  };
+  const Revision base = revision("https://example.com/m", 'a', sample_settings());
+  const Revision moved = revision("https://example.com/n", 'a', sample_settings());
+  EXPECT_EQ(moved.whole, base.whole);
+  EXPECT_NE(moved.pod, base.pod);
+  EXPECT_NE(revision("https://example.com/m", 'b', sample_settings()).whole, base.whole);
+  ClusterSettings shared = sample_settings();
+  shared.model_cache_host_path = "/var/lib/kantha";
+  EXPECT_NE(revision("https://example.com/m", 'a', shared).pod, base.pod);
+  const ModelServing other = sample_owner().serving;
+  EXPECT_EQ(cluster_revision_of(other, shared), cluster_revision_of(other, sample_settings()));
+}
+
 TEST(ModelPath, IsWhereTheEngineSeesTheWeights) {
   ModelSource source;
   EXPECT_EQ(model_path_of(source), "");
-  EXPECT_FALSE(is_source_supported(source));
   source.http = HttpSource{"https://example.com/m", std::string(64, 'a')};
-  EXPECT_FALSE(is_source_supported(source));
+  EXPECT_EQ(model_path_of(source), "/models/" + std::string(64, 'a'));
   source = {};
   source.host_path = "/a/b/m.gguf";
   EXPECT_EQ(model_path_of(source), "/models/m.gguf");

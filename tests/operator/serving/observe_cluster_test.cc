@@ -339,8 +339,7 @@ TEST(PlanCluster, HoldsEverythingWhileTheSpecIsImpossible) {
     EXPECT_EQ(made.plan.counts.wanted, 2) << "the last good count";
     EXPECT_EQ(made.plan.counts.updated, 1);
     EXPECT_EQ(made.plan.conditions.at(1).status, ConditionStatus::kFalse);
-    EXPECT_THAT(made.plan.conditions.at(1).reason,
-                ::testing::AnyOf("InvalidSpec", "SourceNotSupported"));
+    EXPECT_EQ(made.plan.conditions.at(1).reason, "InvalidSpec");
     EXPECT_THAT(made.plan.conditions.at(1).message, HasSubstr("2 pods stay as they are"));
     // And the way back is the old spec alone.
     scene.edit(Json::object());
@@ -349,13 +348,23 @@ TEST(PlanCluster, HoldsEverythingWhileTheSpecIsImpossible) {
   }
 }
 
-TEST(PlanCluster, MakesNoPodsForASourceThatNobodyFetches) {
+TEST(ObserveCluster, AsksPodsThatFetchHowFarTheyAre) {
   Scene scene({{"model",
                 {{"source",
                   {{"hostPath", nullptr},
                    {"http", {{"url", "https://x/m"}, {"sha256", std::string(64, 'a')}}}}}}}});
-  EXPECT_THAT(deeds(scene.plan()), IsEmpty());
-  EXPECT_EQ(scene.observe().hold_reason, "SourceNotSupported");
+  EXPECT_THAT(deeds(scene.plan()), ElementsAre("CreatePod m-0", "CreatePod m-1"));
+  scene.add_pods(2);
+  EXPECT_THAT(scene.observe().to_ask, IsEmpty()) << "ready pods have them";
+  scene.pods[1]["status"]["conditions"][1]["status"] = "False";
+  EXPECT_THAT(scene.observe().to_ask, ElementsAre("m-1"));
+  noded::PodState state;
+  state.weights.emplace().bytes_done = 5;
+  scene.facts["uid-pod-1"] = noded_facts(state);
+  const ClusterObservation seen = scene.observe();
+  ASSERT_EQ(seen.weights.size(), 1u);
+  EXPECT_EQ(seen.weights[0].pod, "m-1");
+  EXPECT_EQ(seen.weights[0].state.bytes_done, 5);
 }
 
 TEST(PlanCluster, DrainsEveryPodOfAnObjectThatIsDeleted) {

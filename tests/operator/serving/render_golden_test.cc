@@ -51,6 +51,17 @@ TEST(RenderGolden, PodWithWeightsFromAnImage) {
   expect_golden("pod_image_source", pod_of(owner, sample_settings()));
 }
 
+TEST(RenderGolden, PodThatFetchesItsWeights) {
+  const ClusterServing owner = sample_owner(Json::parse(
+      R"({"model": {"source": {"hostPath": null, "http": {"url": "https://example.com/$(X)/m.gguf",
+          "sha256": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}}}})"));
+  expect_golden("pod_http_source", pod_of(owner, sample_settings()));
+  ClusterSettings shared = sample_settings();
+  shared.model_cache_host_path = "/var/lib/kantha/models";
+  shared.model_cache_quota_bytes = 500'000'000'000;
+  expect_golden("pod_http_source_shared", pod_of(owner, shared));
+}
+
 TEST(RenderGolden, Services) {
   expect_golden("service", render_service(sample_owner()));
   expect_golden("service_headless", render_headless_service(sample_owner()));

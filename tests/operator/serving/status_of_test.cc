@@ -185,15 +185,42 @@ TEST(StatusOf, KeepsTheLastGoodCountsAndSaysWhyASpecIsRefused) {
   EXPECT_THAT(message, HasSubstr("2 pods stay as they are"));
 }
 
-TEST(StatusOf, NamesASourceThatIsNotServed) {
-  const Json spec = {{"model",
-                      {{"source",
-                        {{"hostPath", nullptr},
-                         {"http", {{"url", "https://x/m"}, {"sha256", std::string(64, 'a')}}}}}}}};
-  const Json status = Story(spec, 0).status();
-  EXPECT_EQ(brief(status, "WeightsReady"), "False SourceNotSupported");
-  EXPECT_EQ(brief(status, "Progressing"), "False SourceNotSupported");
-  EXPECT_EQ(brief(status, "Available"), "False SourceNotSupported");
+PodWeightsView view(std::string pod, noded::WeightsPhase phase, std::int64_t done,
+                    std::string message) {
+  return {std::move(pod),
+          {.phase = phase,
+           .bytes_done = done,
+           .bytes_total = 100 << 20,
+           .source = "https://x/m",
+           .message = std::move(message)}};
+}
+
+std::string words(const Condition& condition) {
+  return std::string(condition_status_name(condition.status)) + " " + condition.reason + ": " +
+         condition.message;
+}
+
+TEST(WeightsCondition, SaysHowFarADownloadIsInTenths) {
+  const auto fetching = [](std::int64_t done) {
+    return words(weights_condition(
+        false, {view("m-0", noded::WeightsPhase::kFetching, done, "being downloaded")}));
+  };
+  EXPECT_EQ(fetching(42 << 20),
+            "False Fetching: pod m-0: being downloaded from https://x/m (40 % of 100 MiB)");
+  EXPECT_EQ(fetching(42 << 20), fetching(49 << 20)) << "a status is not written every second";
+  EXPECT_NE(fetching(42 << 20), fetching(50 << 20));
+}
+
+TEST(WeightsCondition, NamesTheWorst) {
+  const std::vector<PodWeightsView> views = {
+      view("m-0", noded::WeightsPhase::kReady, 100 << 20, "there"),
+      view("m-1", noded::WeightsPhase::kWaiting, 0, "another pod downloads"),
+      view("m-2", noded::WeightsPhase::kFailed, 0, "https://x/m: 404 Not Found")};
+  EXPECT_EQ(words(weights_condition(false, views)),
+            "False FetchFailed: pod m-2: https://x/m: 404 Not Found");
+  EXPECT_EQ(words(weights_condition(true, views)), "True Loaded: an engine runs with them");
+  EXPECT_EQ(weights_condition(false, {views[0]}).reason, "NoPodReady");
+  EXPECT_EQ(weights_condition(false, {}).status, ConditionStatus::kUnknown);
 }
 
 TEST(StatusOf, NamesPodsWhoseNameSomebodyElseHolds) {
