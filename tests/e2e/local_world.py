@@ -106,12 +106,19 @@ class World:
         return subprocess.run(self.command(*arguments), capture_output=True, text=True, input=stdin,
                               timeout=timeout_s, env=self.environment())
 
-    def start(self, *arguments, timeout_s=90):
+    def begin(self, *arguments):
+        """Starts it and does not wait."""
         self.process = subprocess.Popen(
             self.command("up", "-f", str(self.file), "--listen", "127.0.0.1:0", *arguments),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env=self.environment())
         threading.Thread(target=self._collect, daemon=True).start()
+
+    def start(self, *arguments, timeout_s=90):
+        self.begin(*arguments)
+        return self.wait_ready(timeout_s)
+
+    def wait_ready(self, timeout_s=90):
         ready = wait_for(lambda: self.line_with("ready: "), timeout_s, "ready line; " + self.output())
         self.port = int(re.search(r"127\.0\.0\.1:(\d+)", ready).group(1))
         return self
