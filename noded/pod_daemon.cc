@@ -54,13 +54,13 @@ DoorSettings door_settings_for(const Options& options) {
 
 std::unique_ptr<EngineKeeper> make_keeper(boost::asio::any_io_executor executor,
                                           const Options& options, const Clock& clock,
-                                          net::HttpClient& client) {
+                                          net::HttpClient& client, const NodeFacts& node) {
   if (options.engine_external) {
     return std::make_unique<ExternalEngine>(executor, options.engine_socket, WatchPolicy(), clock,
                                             client);
   }
   const EngineLaunch launch{options.engine_binary, options.engine_config, options.engine_socket,
-                            options.engine_log};
+                            options.engine_log, node.engine_cpus};
   return std::make_unique<Supervisor>(executor, launch, policy_for(options), clock, client);
 }
 
@@ -79,7 +79,8 @@ PodDaemon::PodDaemon(boost::asio::io_context& context, Options options, const Cl
       options_(std::move(options)),
       clock_(clock),
       client_(context.get_executor()),
-      keeper_(make_keeper(context.get_executor(), options_, clock, client_)),
+      devices_(context.get_executor(), clock),
+      keeper_(make_keeper(context.get_executor(), options_, clock, client_, devices_.facts())),
       weights_(options_.weights, *keeper_, clock),
       guard_(options_.admin_token_file),
       seal_(
@@ -105,6 +106,8 @@ Status PodDaemon::start() {
   TRY_OK(door_.open());
   open_metrics();
   weights_.start();
+  // An engine in a container of its own has the devices, and its own parent.
+  if (!options_.engine_external) devices_.watch([this] { keeper_->request_restart(); });
   if (weights_.ready()) bring_config();
   admin_server_ = std::make_unique<net::HttpServer>(
       context_.get_executor(), [this](net::HttpRequest request, net::ResponseWriter& writer) {
@@ -267,7 +270,9 @@ net::Task<void> PodDaemon::answer_admin(net::HttpRequest request, net::ResponseW
     response = door_error(401, "the admin API needs Authorization: Bearer <token>");
     response.headers.set("WWW-Authenticate", "Bearer");
   } else if (path == "/admin/v1/state" && get) {
-    response = json_answer(200, to_json(state()));
+    Json body = to_json(state());
+    body["node"] = devices_.state();
+    response = json_answer(200, body);
   } else {
     response = answer_change(path, std::move(request));
   }

@@ -16,6 +16,7 @@
 #include "noded/gateway/forwarder.h"
 #include "noded/gateway/front_door.h"
 #include "noded/options.h"
+#include "noded/pod_devices.h"
 #include "noded/pod_weights.h"
 
 /// One pod's daemon: engine keeper, front door and admin pages on one io_context and one thread.
@@ -58,6 +59,7 @@ class PodDaemon {
   const Clock& clock_;
   MetricRegistry metrics_;
   net::HttpClient client_;
+  PodDevices devices_;
   std::unique_ptr<EngineKeeper> keeper_;
   PodWeights weights_;
   AdminGuard guard_;

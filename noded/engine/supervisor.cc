@@ -92,6 +92,7 @@ void Supervisor::start() {
   spec.binary = launch_.binary;
   spec.args = {"--config", launch_.config_path, "--listen", "unix:" + launch_.socket_path};
   spec.log_path = launch_.log_path;
+  spec.cpus = launch_.cpus;
   Result<Process> process = Process::spawn(spec);
   if (!process.ok()) {
     log_error("engine could not be started", {{"error", process.error().to_string()}});

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/process.h"
 #include "noded/engine/engine_keeper.h"
@@ -13,9 +14,10 @@ namespace kantha::noded {
 
 struct EngineLaunch {
   std::string binary;
-  std::string config_path;  ///< JSON file that the engine reads; hashed at every start
-  std::string socket_path;  ///< Unix socket that the engine listens on
-  std::string log_path;     ///< the engine's stdout and stderr; empty: ours
+  std::string config_path;     ///< JSON file that the engine reads; hashed at every start
+  std::string socket_path;     ///< Unix socket that the engine listens on
+  std::string log_path;        ///< the engine's stdout and stderr; empty: ours
+  std::vector<int> cpus = {};  ///< to which it is pinned; empty: ours
 };
 
 /// I/O around supervise_step: spawns, reaps, probes, and wakes those who wait for readiness.
