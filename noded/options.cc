@@ -116,10 +116,6 @@ void add_gate_flags(CLI::App& app, Options& options) {
   app.add_option("--tokens-per-minute", options.tokens_per_minute,
                  "Tokens a minute, prompt and output, that this pod takes; 0: no bound")
       ->check(rates);
-  app.add_option("--max-queued-tokens", options.max_queued_tokens,
-                 "Prompt tokens, about, that may wait here for an engine; 0: no bound but the "
-                 "number of requests")
-      ->check(rates);
   app.add_option("--access-log", options.access_log,
                  "One JSON line a request: off, stdout or a file; default off");
 }

@@ -44,8 +44,7 @@ struct Options {
   /// Bounds of this pod, all tenants together; 0: none.
   std::int64_t requests_per_minute = 0;
   std::int64_t tokens_per_minute = 0;
-  std::int64_t max_queued_tokens = 0;  ///< prompt tokens, about, that may wait at the door
-  std::string access_log;              ///< off, stdout or a file
+  std::string access_log;  ///< off, stdout or a file
   /// Weights to bring before the engine starts; nullopt: they are there.
   std::optional<WeightOptions> weights = {};
   bool show_version = false;

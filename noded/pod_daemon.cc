@@ -1,12 +1,15 @@
 #include "noded/pod_daemon.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/digest.h"
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "base/whole_file.h"
 #include "noded/engine/config_file.h"
 #include "noded/engine/external_engine.h"
 #include "noded/engine/supervisor.h"
@@ -47,8 +50,7 @@ DoorSettings door_settings_for(const Options& options) {
           .gate = {.api_keys_file = options.api_keys_file,
                    .model = options.model,
                    .pod_limits = {.requests_per_minute = options.requests_per_minute,
-                                  .tokens_per_minute = options.tokens_per_minute},
-                   .held_tokens_max = options.max_queued_tokens},
+                                  .tokens_per_minute = options.tokens_per_minute}},
           .access_log = options.access_log};
 }
 
@@ -176,12 +178,27 @@ void PodDaemon::bring_config() {
                                             : adopt_config(source, options_.engine_config);
   if (hash.ok()) {
     change_.set_told_hash(std::move(hash).value());
+    if (const auto text = read_whole_file(options_.engine_config, kConfigBytesMax); text.ok()) {
+      set_queue_bound(*text);
+    }
     return;
   }
   // Without a source somebody else may still write the file.
   if (source.empty()) return;
   log_error("no engine configuration", {{"error", hash.error().to_string()}});
   change_.set_error(hash.error().message);
+}
+
+/// The door gathers no more for an engine that is not there than the engine would queue.
+void PodDaemon::set_queue_bound(std::string_view config_text) {
+  const Result<Json> config = parse_json(config_text);
+  if (!config.ok()) return;
+  const JsonFields fields(*config, "");
+  const auto engine = fields.object("engine");
+  if (!engine.ok() || !*engine) return;
+  const auto bound =
+      (*engine)->integer("maxQueuedTokens", 0, std::numeric_limits<std::int64_t>::max());
+  if (bound.ok()) door_.gatekeeper().held().set_max(bound->value_or(0));
 }
 
 void PodDaemon::open_metrics() {
@@ -294,6 +311,10 @@ net::HttpResponse PodDaemon::answer_change(const std::string& path, net::HttpReq
   if (draining_) return door_error(409, "this pod is draining");
   if (put) return put_config(std::move(request.body));
   change_.restart();
+  // The local world writes a new configuration before it asks for this.
+  if (const auto text = read_whole_file(options_.engine_config, kConfigBytesMax); text.ok()) {
+    set_queue_bound(*text);
+  }
   return json_answer(202, {{"restarting", true}});
 }
 
@@ -303,6 +324,7 @@ net::HttpResponse PodDaemon::put_config(std::string text) {
     const bool too_large = fine.error().code == Code::kOutOfRange;
     return door_error(too_large ? 413 : 400, fine.error().message);
   }
+  set_queue_bound(text);
   if (!weights_.ready()) {
     change_.set_told_hash(sha256_hex(text));
     early_config_ = std::move(text);

@@ -43,6 +43,7 @@ class PodDaemon {
   void open_metrics();
   void bring_config();
   net::Task<void> run_engine();
+  void set_queue_bound(std::string_view config_text);
   net::Task<void> answer_admin(net::HttpRequest request, net::ResponseWriter& writer);
   net::HttpResponse answer_change(const std::string& path, net::HttpRequest request);
   net::HttpResponse put_config(std::string text);

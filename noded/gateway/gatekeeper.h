@@ -74,7 +74,7 @@ class Gatekeeper {
   /// Keys that are listed now.
   std::int64_t key_count();
   KeyFile& key_file() { return keys_; }
-  const HeldTokens& held() const { return held_; }
+  HeldTokens& held() { return held_; }
   TenantLimits& limits() { return limits_; }
 
  private:

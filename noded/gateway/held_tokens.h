@@ -42,6 +42,7 @@ class HeldTokens {
   }
   double held() const { return count_->tokens; }
   std::int64_t max() const { return max_; }
+  void set_max(std::int64_t max) { max_ = max; }
 
  private:
   std::int64_t max_;

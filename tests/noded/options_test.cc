@@ -72,7 +72,6 @@ TEST(Options, TheGateIsOpenUnlessTold) {
   EXPECT_EQ(told->api_keys_file, "/k.json");
   EXPECT_EQ(told->requests_per_minute, 60);
   EXPECT_EQ(told->tokens_per_minute, 1000);
-  EXPECT_EQ(told->max_queued_tokens, 500);
   EXPECT_EQ(told->access_log, "stdout");
   const auto wrong = parse(with({"--requests-per-minute=-1"}));
   ASSERT_FALSE(wrong.ok());

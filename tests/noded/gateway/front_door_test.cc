@@ -291,6 +291,24 @@ TEST_F(FrontDoorTest, RequestsBeyondTheRateWait) {
   });
 }
 
+TEST_F(FrontDoorTest, TokensAreChargedAsTheEngineCountedThem) {
+  write_keys(key_entry("good", R"("tenant":"blue","tokensPerMinute":25)"));
+  run([this]() -> net::Task<void> {
+    EXPECT_EQ((co_await complete("good"))->status, 200);  // 10 of 25
+    EXPECT_EQ((co_await complete("good"))->status, 200);  // 20
+    EXPECT_EQ((co_await complete("good"))->status, 200);  // 30: a debt of 5
+    const auto fourth = co_await complete("good");
+    expect_error(fourth, 429, "tokens", "rate_limit_exceeded");
+    EXPECT_EQ(fourth->headers.find("Retry-After"), "15");  // 6 tokens at 25 a minute
+    clock_.advance(std::chrono::seconds(15));
+    EXPECT_EQ((co_await complete("good"))->status, 200);
+    const std::string page = metrics_.scrape();
+    EXPECT_NE(page.find(R"(kantha_noded_tokens_total{kind="prompt",pod="p-0",tenant="blue"} 28)"),
+              std::string::npos)
+        << page;
+  });
+}
+
 TEST_F(FrontDoorTest, ThePodsOwnRateHoldsWithoutKeysToo) {
   settings_.gate.pod_limits.requests_per_minute = 1;
   run([this]() -> net::Task<void> {
@@ -367,6 +385,8 @@ TEST_F(FrontDoorTest, TheAccessLogHasEveryRequestAndNoPromptAndNoKey) {
   EXPECT_EQ(lines[0]["tenant"], "blue");
   EXPECT_EQ(lines[0]["model"], "m");
   EXPECT_EQ(lines[0]["status"], 200);
+  EXPECT_EQ(lines[0]["prompt_tokens"], 7);
+  EXPECT_EQ(lines[0]["completion_tokens"], 3);
   EXPECT_EQ(lines[0]["route"], "/v1/completions");
   EXPECT_EQ(lines[1]["status"], 401);
   EXPECT_EQ(lines[1]["refusal"], "unknown_key");
