@@ -66,6 +66,13 @@ ProcessSpec LocalPod::noded_command() const {
     spec.args.insert(spec.args.end(), {"--model-url", http->url, "--model-sha256", http->sha256,
                                        "--model-cache", setting_.fetch_cache});
   }
+  const serving::GatewayLimits& limits = serving.spec.gateway.limits;
+  if (!target_.api_keys_path.empty()) {
+    spec.args.insert(spec.args.end(), {"--api-keys-file", target_.api_keys_path});
+  }
+  spec.args.insert(spec.args.end(),
+                   {"--requests-per-minute", std::to_string(limits.requests_per_minute),
+                    "--tokens-per-minute", std::to_string(limits.tokens_per_minute)});
   spec.inherit = {{setting_.listen_fd, kListenFdInChild}};
   spec.log_path = dir_ + "/noded.log";
   return spec;

@@ -38,6 +38,7 @@ struct PodTarget {
   serving::ModelServing serving;
   serving::Revision revision;
   std::string model_path;
+  std::string api_keys_path;  ///< empty: no key is asked for
 };
 
 /// Guarantees: a noded that ends is started again with growing pauses (RestartBackoff), unless it

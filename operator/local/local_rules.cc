@@ -26,10 +26,6 @@ serving::Problems local_problems(const serving::ModelServing& serving) {
                                         std::to_string(kLocalReplicasMax) + " pods, got " +
                                         std::to_string(serving.replicas_or_default())});
   }
-  if (!spec.gateway.auth_secret.empty()) {
-    out.push_back({"spec.gateway.authSecret",
-                   "not available in the local world, which would serve without it"});
-  }
   return out;
 }
 
@@ -39,9 +35,6 @@ std::vector<std::string> local_notices(const serving::ModelServing& serving) {
   if (spec.autoscaling) {
     out.push_back("spec.autoscaling has no effect in the local world; replicas stay at " +
                   std::to_string(serving.replicas_or_default()));
-  }
-  if (spec.gateway.limits.requests_per_minute > 0 || spec.gateway.limits.tokens_per_minute > 0) {
-    out.push_back("spec.gateway.limits per minute have no effect in the local world");
   }
   return out;
 }

@@ -11,7 +11,7 @@ namespace kantha::local {
 inline constexpr std::int64_t kLocalReplicasMax = 64;
 
 /// Problems that keep the object from running here: sources other than hostPath, an image that is
-/// no program, an authSecret, more than 64 replicas.
+/// no program, more than 64 replicas.
 serving::Problems local_problems(const serving::ModelServing& serving);
 
 /// Fields that are valid but have no effect here, as sentences.

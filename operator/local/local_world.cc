@@ -75,7 +75,7 @@ Result<LocalWorld::Desired> LocalWorld::desired_from(serving::ModelServingFile f
     text.resize(text.size() - std::min<std::size_t>(1, text.size()));
     return invalid_argument(std::move(text));
   }
-  Desired out{std::move(*file.serving), {}, {}};
+  Desired out{std::move(*file.serving), {}, {}, {}};
   std::string problems;
   for (const serving::Problem& problem : local_problems(out.serving)) {
     problems += (problems.empty() ? "" : "\n") + problem.path + ": " + problem.message + " (" +
@@ -88,6 +88,7 @@ Result<LocalWorld::Desired> LocalWorld::desired_from(serving::ModelServingFile f
   } else {
     TRY(out.model_path, find_model(*source.host_path, options_.file, options_.places));
   }
+  TRY(out.api_keys_path, find_api_keys(out.serving.spec.gateway.auth_secret, options_.file));
   out.revision = serving::revision_of(out.serving, out.model_path);
   return out;
 }
@@ -193,17 +194,15 @@ void LocalWorld::create_pod(std::int64_t ordinal) {
   note_outcome(serving::pod_name(desired_.serving, ordinal),
                dir.ok() ? ok_status() : Status(dir.error()));
   if (!dir.ok()) return;
-  auto pod = std::make_shared<LocalPod>(
-      setting_, ordinal, std::move(dir).value(),
-      PodTarget{desired_.serving, desired_.revision, desired_.model_path});
+  auto pod =
+      std::make_shared<LocalPod>(setting_, ordinal, std::move(dir).value(), desired_.target());
   pod->start();
   pods_.emplace(ordinal, std::move(pod));
 }
 
 void LocalWorld::restart_engine(LocalPod& pod) {
   if (clock_.now() < act_after_) return;
-  note_outcome(pod.facts().name,
-               pod.restart_engine({desired_.serving, desired_.revision, desired_.model_path}));
+  note_outcome(pod.facts().name, pod.restart_engine(desired_.target()));
 }
 
 /// The planner wants the same again at every tick; a full disk is tried now and then, told once.

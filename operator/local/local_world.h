@@ -70,6 +70,9 @@ class LocalWorld {
     serving::ModelServing serving;
     serving::Revision revision;
     std::string model_path;
+    std::string api_keys_path;
+
+    PodTarget target() const { return {serving, revision, model_path, api_keys_path}; }
   };
 
   Result<Desired> desired_from(serving::ModelServingFile file) const;

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "operator/serving/types.h"
+
 namespace kantha::local {
 namespace {
 
@@ -65,6 +67,19 @@ Result<std::string> find_model(const std::string& host_path, const std::string& 
   }
   Error out = not_found("no model file at " + list + "; scripts/fetch-model fetches the example's");
   out.field = "spec.model.source.hostPath";
+  return out;
+}
+
+Result<std::string> find_api_keys(const std::string& auth_secret, const std::string& yaml_file) {
+  if (auth_secret.empty()) return std::string();
+  std::error_code error;
+  const fs::path path =
+      fs::absolute(fs::path(yaml_file).parent_path() / auth_secret / serving::kApiKeysFile, error)
+          .lexically_normal();
+  if (fs::exists(path, error)) return path.string();
+  Error out = not_found("no API keys at " + path.string() +
+                        "; `kantha key new` makes one and the file's entry for it");
+  out.field = "spec.gateway.authSecret";
   return out;
 }
 

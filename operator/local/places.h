@@ -34,4 +34,9 @@ Result<Places> find_places(const Environment& environment);
 Result<std::string> find_model(const std::string& host_path, const std::string& yaml_file,
                                const Places& places);
 
+/// The API keys for spec.gateway.authSecret: keys.json in the folder of that name beside the YAML
+/// file, as a Secret of one file would be mounted. Empty when no Secret is named; kNotFound names
+/// the place.
+Result<std::string> find_api_keys(const std::string& auth_secret, const std::string& yaml_file);
+
 }  // namespace kantha::local

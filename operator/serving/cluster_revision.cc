@@ -86,7 +86,12 @@ Revision cluster_revision_of(const ModelServing& serving, const ClusterSettings&
   pod["scheduling"] = scheduling_json(serving.spec.scheduling);
   pod["source"] = source_json(serving.spec.model.source);
   if (const auto& http = serving.spec.model.source.http) pod["fetch"] = fetch_json(*http, settings);
-  pod["keys"] = serving.spec.gateway.auth_secret;
+  const GatewaySpec& gateway = serving.spec.gateway;
+  pod["keys"] = gateway.auth_secret.empty() ? "" : gateway.auth_secret + "/" + kApiKeysFile;
+  // Only where there are some, so that pods of objects without stay as they are.
+  if (gateway.limits.requests_per_minute > 0 || gateway.limits.tokens_per_minute > 0) {
+    pod["rates"] = {gateway.limits.requests_per_minute, gateway.limits.tokens_per_minute};
+  }
   pod["name"] = serving.served_name();
   pod["drain"] = serving.spec.drain.timeout_seconds;
   OrderedJson whole;

@@ -50,6 +50,9 @@ Revision revision_of(const ModelServing& serving, const std::string& model_path)
   pod["name"] = serving.served_name();
   pod["drain"] = serving.spec.drain.timeout_seconds;
   if (const auto& http = serving.spec.model.source.http) pod["fetch"] = {http->url, http->sha256};
+  const GatewaySpec& gateway = serving.spec.gateway;
+  pod["keys"] = gateway.auth_secret;
+  pod["rates"] = {gateway.limits.requests_per_minute, gateway.limits.tokens_per_minute};
   Revision out;
   out.pod = sha256_hex(dump_json(pod));
   out.whole = sha256_hex(out.pod + engine_config_json(serving, {model_path, "engine.sock"}));

@@ -59,6 +59,18 @@ void add_fetch_args(const HttpSource& http, const ClusterSettings& settings, Ord
   }
 }
 
+/// maxQueuedTokens is not among them: noded reads it from the engine's configuration.
+void add_gate_args(const GatewaySpec& gateway, OrderedJson& out) {
+  const auto add_rate = [&](const char* flag, std::int64_t rate) {
+    if (rate > 0) out.push_back(flag + std::to_string(rate));
+  };
+  if (!gateway.auth_secret.empty()) {
+    out.push_back(std::string("--api-keys-file=/etc/kantha/keys/") + kApiKeysFile);
+  }
+  add_rate("--requests-per-minute=", gateway.limits.requests_per_minute);
+  add_rate("--tokens-per-minute=", gateway.limits.tokens_per_minute);
+}
+
 OrderedJson noded_args(const ModelServing& serving, const ClusterSettings& settings) {
   OrderedJson out = OrderedJson::array();
   out.push_back("--pod=$(POD_NAME)");
@@ -72,6 +84,7 @@ OrderedJson noded_args(const ModelServing& serving, const ClusterSettings& setti
   out.push_back(std::string("--engine-socket=") + kEngineSocket);
   out.push_back("--drain-timeout-ms=" + std::to_string(serving.spec.drain.timeout_seconds * 1000));
   if (const auto& http = serving.spec.model.source.http) add_fetch_args(*http, settings, out);
+  add_gate_args(serving.spec.gateway, out);
   return out;
 }
 

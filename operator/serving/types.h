@@ -169,6 +169,10 @@ struct GatewayLimits {
   bool operator==(const GatewayLimits&) const = default;
 };
 
+/// The file of API keys: a key of the Secret `authSecret`, in the local world a file of the folder
+/// of that name.
+inline constexpr const char* kApiKeysFile = "keys.json";
+
 struct GatewaySpec {
   std::string auth_secret;
   GatewayLimits limits;

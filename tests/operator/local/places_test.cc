@@ -61,5 +61,20 @@ TEST(FindModel, LooksBesideTheFileThenInTheCache) {
   fs::remove_all(root);
 }
 
+TEST(FindApiKeys, AreInAFolderOfTheSecretsNameBesideTheFile) {
+  const fs::path root = fs::temp_directory_path() / ("kantha-secret-" + std::to_string(getpid()));
+  fs::create_directories(root / "blue-keys");
+  const std::string yaml = (root / "x.yaml").string();
+  EXPECT_EQ(*find_api_keys("", yaml), "");
+  const auto missing = find_api_keys("blue-keys", yaml);
+  ASSERT_FALSE(missing.ok());
+  EXPECT_NE(missing.error().message.find((root / "blue-keys/keys.json").string()),
+            std::string::npos);
+  EXPECT_EQ(missing.error().field, "spec.gateway.authSecret");
+  std::ofstream(root / "blue-keys" / "keys.json") << "{}";
+  EXPECT_EQ(*find_api_keys("blue-keys", yaml), (root / "blue-keys/keys.json").string());
+  fs::remove_all(root);
+}
+
 }  // namespace
 }  // namespace kantha::local

@@ -118,12 +118,10 @@ TEST(LocalRules, WhatOnlyAClusterCanDoIsRefusedByName) {
   EXPECT_TRUE(local_problems(m).empty());
   m.spec.engine.image = "registry/engine:1";
   m.spec.replicas = 65;
-  m.spec.gateway.auth_secret = "keys";
   m.spec.model.source.pvc.emplace();
   std::string paths;
   for (const auto& problem : local_problems(m)) paths += problem.path + " ";
-  EXPECT_EQ(paths,
-            "spec.model.source.pvc spec.engine.image spec.replicas spec.gateway.authSecret ");
+  EXPECT_EQ(paths, "spec.model.source.pvc spec.engine.image spec.replicas ");
   m.spec.autoscaling.emplace();
   EXPECT_EQ(local_notices(m).size(), 1u);
 }

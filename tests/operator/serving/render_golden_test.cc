@@ -26,7 +26,8 @@ ClusterServing owner_with_everything() {
                       {"key": "k", "value": "v", "effect": "NoExecute", "tolerationSeconds": 60}],
       "topologySpreadConstraints": [{"maxSkew": 2, "topologyKey": "topology.kubernetes.io/zone"}]},
     "rollout": {"maxUnavailable": "50%"},
-    "gateway": {"authSecret": "keys", "limits": {"maxQueuedTokens": 5000}},
+    "gateway": {"authSecret": "keys", "limits": {"maxQueuedTokens": 5000, "requestsPerMinute": 600,
+                "tokensPerMinute": 90000}},
     "drain": {"timeoutSeconds": 60}, "replicas": 4})json"));
 }
 
