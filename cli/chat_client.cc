@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -45,6 +46,14 @@ Result<Event> read_event(const std::string& payload) {
   const auto content = delta->find("content");
   if (content != delta->end() && content->is_string()) out.text = content->get<std::string>();
   return out;
+}
+
+/// As OpenAI's own clients take it; servers that ask for no key ignore it.
+void put_key(net::HttpRequest& request) {
+  const char* key = std::getenv("OPENAI_API_KEY");
+  if (key != nullptr && *key != '\0') {
+    request.headers.set("Authorization", std::string("Bearer ") + key);
+  }
 }
 
 net::Task<Error> read_refusal(std::unique_ptr<net::ResponseStream> stream) {
@@ -125,6 +134,7 @@ net::Task<Result<ListedModel>> find_model(net::HttpClient& client, net::Endpoint
                                           std::string id) {
   net::HttpRequest request;
   request.target = "/v1/models";
+  put_key(request);
   Result<net::HttpResponse> answer =
       co_await client.call(std::move(endpoint), std::move(request), kListWithin);
   if (!answer.ok()) co_return std::move(answer).error();
@@ -140,6 +150,7 @@ net::Task<Result<std::string>> stream_chat(net::HttpClient& client, net::Endpoin
   request.target = "/v1/chat/completions";
   request.headers.set("Content-Type", "application/json");
   request.headers.set("Accept", "text/event-stream");
+  put_key(request);
   Json body = {{"model", std::move(model)}, {"stream", true}};
   body["messages"] = std::move(messages);
   body["max_tokens"] = setting.max_tokens;

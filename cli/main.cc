@@ -50,6 +50,7 @@ int run(int argc, const char* const* argv) {
   add_get(app, chosen);
   add_explain(app, chosen);
   add_scale(app, chosen);
+  add_key(app, chosen);
   add_sim(app, chosen);
   add_version(app, chosen);
   app.add_flag_callback("--version", [&] { throw CLI::CallForVersion(); }, "Print the version");

@@ -121,8 +121,10 @@ TEST_F(ProgramTest, UsageErrorsExitWith2AndSayWhatIsKnown) {
     int status;
     const char* err;
   } cases[] = {
-      {"", 2, "expected a verb: up, chat, bench, get, explain, scale, sim, version"},
-      {"fly", 2, "unknown verb \"fly\"; known verbs: up, chat, bench, get, explain, scale, sim, version"},
+      {"", 2, "expected a verb: up, chat, bench, get, explain, scale, key, sim, version"},
+      {"fly", 2,
+       "unknown verb \"fly\"; known verbs: up, chat, bench, get, explain, scale, key, sim, "
+       "version"},
       {"up", 2, "--file"},
       {"up -f m.yaml --nope", 2, "--nope"},
       {"up -f m.yaml --listen nonsense", 2, "HOST:PORT"},
@@ -144,6 +146,22 @@ TEST_F(ProgramTest, UsageErrorsExitWith2AndSayWhatIsKnown) {
   EXPECT_EQ(kantha("--help").status, 0);
   EXPECT_EQ(kantha("version").out.substr(0, 7), "kantha ");
   EXPECT_EQ(kantha("--version").out, kantha("version").out);
+}
+
+TEST_F(ProgramTest, AKeyIsMadeOnceAndItsDigestIsTheOneOfItsEntry) {
+  const Output made = kantha("key new --tenant blue");
+  ASSERT_EQ(made.status, 0) << made.err;
+  ASSERT_EQ(made.out.size(), std::string("kantha-\n").size() + 64);
+  EXPECT_TRUE(made.out.starts_with("kantha-"));
+  const Json entry = Json::parse(made.err);
+  EXPECT_EQ(entry["tenant"], "blue");
+  const Output digest = kantha("key digest", made.out);
+  EXPECT_EQ(digest.out, entry["sha256"].get<std::string>() + "\n");
+  EXPECT_EQ(kantha("key digest", "abc").out,
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\n");
+  EXPECT_NE(kantha("key new").out, made.out);
+  EXPECT_EQ(kantha("key digest", "").status, 2);
+  EXPECT_EQ(kantha("key").status, 2);
 }
 
 TEST_F(ProgramTest, AnInvalidFileTellsAllItsProblemsWithTheirPlaces) {
