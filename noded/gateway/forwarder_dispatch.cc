@@ -54,7 +54,8 @@ net::Task<Forwarder::Turn> Forwarder::unopened(Exchange exchange, ForwardTarget 
     close_try(*exchange, target, TargetEnd::kUnreachable);
     co_return Turn::kAgain;
   }
-  if (error.code == Code::kDataLoss || exchange->has_begun()) {
+  // Another pod's door may answer anything; what it answers wrongly, somebody else is asked.
+  if (error.code == Code::kDataLoss || exchange->has_begun() || !target.is_local) {
     co_return co_await lost(exchange, std::move(target), TargetEnd::kCut);
   }
   close_try(*exchange, target, TargetEnd::kSilent);

@@ -8,6 +8,15 @@
 namespace kantha::noded {
 namespace {
 
+/// For another pod, which goes on elsewhere: in the words of an engine that ends.
+net::HttpResponse refusal_for_peer(const std::string& message) {
+  return door_error({.status = 503, .message = message, .type = "service_unavailable_error"});
+}
+
+bool came_from_peer(const ForwardExchange& exchange) {
+  return exchange.request.headers.find("x-kantha-hop").has_value();
+}
+
 constexpr char kNotResumable[] =
     "the engine ended in the middle of the answer, which cannot go on at another: only a stream "
     "of one prompt and one sample can";
@@ -31,7 +40,10 @@ net::Task<Forwarder::Turn> Forwarder::lost(Exchange exchange, ForwardTarget targ
   }
   const bool is_loss = end != TargetEnd::kRefused && end != TargetEnd::kRecalled;
   if (is_loss) exchange->losses += 1;
-  if (end == TargetEnd::kCut) exchange->suspect = target;
+  // Another pod gives up when its engine ended; why, it does not say.
+  const bool may_be_crash =
+      end == TargetEnd::kCut || (end == TargetEnd::kGaveUp && !target.is_local);
+  if (may_be_crash) exchange->suspect = target;
   co_return co_await after_loss(exchange);
 }
 
@@ -73,7 +85,9 @@ net::Task<void> Forwarder::refuse(Exchange exchange, int status, std::string mes
   outcome.ended_by = EndedBy::kDoor;
   outcome.error = message;
   if (!exchange->writer.started()) {
-    net::HttpResponse answer = door_error(status, message, status == 503 ? 1 : 0);
+    net::HttpResponse answer = status == 503 && came_from_peer(*exchange)
+                                   ? refusal_for_peer(message)
+                                   : door_error(status, message, status == 503 ? 1 : 0);
     if (leaving()) answer.headers.set("Connection", "close");
     co_await answer_whole(exchange, std::move(answer));
     co_return;
@@ -84,7 +98,10 @@ net::Task<void> Forwarder::refuse(Exchange exchange, int status, std::string mes
            {{"error", message}, {"tokens", exchange->tokens()}, {"losses", exchange->losses}});
   const bool whole_events = exchange->ledger && !exchange->ledger->is_raw();
   // The cut may have come in the middle of an event: end that one before ours begins.
-  std::string event = (whole_events ? "" : "\n\n") + door_error_event(message);
+  std::string event = whole_events ? "" : "\n\n";
+  event += status == 503 && came_from_peer(*exchange)
+               ? net::sse_data(refusal_for_peer(message).body)
+               : door_error_event(message);
   co_await end_with(exchange, std::move(event));
 }
 
