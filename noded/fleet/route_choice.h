@@ -17,7 +17,7 @@ struct RoutePolicy {
   /// A pod takes no more than this many times the fleet's mean of running requests…
   double load_factor = 1.25;
   /// …unless it has fewer than this: such an engine is idle whatever the mean is.
-  std::int64_t running_free = 3;
+  std::int64_t running_free = 8;
   /// Nor when its KV pressure is above the fleet's mean by more than this.
   double pressure_margin = 0.15;
   /// Without a key, another pod must have so many requests fewer to be worth the hop.

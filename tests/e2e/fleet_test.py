@@ -12,7 +12,7 @@ import threading
 import time
 import unittest
 
-from local_world import World, wait_for
+from local_world import World, is_running, wait_for
 
 MODEL = "smollm2-135m-instruct"
 
@@ -126,7 +126,8 @@ class ThreePods(unittest.TestCase):
             wait_for(lambda: 0 in self.sums("kantha_noded_engine_ready"), 20, "it is noticed")
             took = sorted(crowd(self.world, [prompt(200 + i) for i in range(30)], 3))
         finally:
-            os.kill(stalled, signal.SIGCONT)
+            if is_running(stalled):  # its noded kills it after half a minute
+                os.kill(stalled, signal.SIGCONT)
         print(f"p50 and worst: calm {calm[15]:.3f} {calm[-1]:.3f} s, "
               f"one stalled {took[15]:.3f} {took[-1]:.3f} s")
         self.assertLess(took[-1], calm[-1] + 5)

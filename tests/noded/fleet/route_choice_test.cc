@@ -84,9 +84,9 @@ TEST(RouteChoice, OnePopularPrefixIsNeverMoreThanItsShareOfTheFleet) {
 TEST(RouteChoice, AnIdleOwnerKeepsItsPrefixWhateverTheMeanIs) {
   std::vector<RouteCandidate> candidates = fleet(4);
   const std::size_t first = *choose_route(candidates, 9, 0);
-  candidates[first].running = 2;
+  candidates[first].running = 7;
   EXPECT_EQ(choose_route(candidates, 9, 0), first);
-  candidates[first].running = 3;
+  candidates[first].running = 8;
   EXPECT_NE(choose_route(candidates, 9, 0), first);
 }
 
