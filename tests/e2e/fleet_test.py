@@ -138,7 +138,8 @@ class ThreePods(unittest.TestCase):
         try:
             took = sorted(crowd(self.world, [prompt(300 + i) for i in range(30)], 6))
         finally:
-            os.kill(stopped, signal.SIGCONT)
+            if is_running(stopped):  # `kantha up` kills it after half a minute
+                os.kill(stopped, signal.SIGCONT)
         print(f"p50 and worst with a stopped noded: {took[15]:.3f} {took[-1]:.3f} s")
         self.assertLess(took[-1], 20)
         self.all_know_all()
