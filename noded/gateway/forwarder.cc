@@ -35,7 +35,7 @@ void Forwarder::set_holding(bool on) {
 
 void Forwarder::recall() {
   for (const Exchange& exchange : live_) {
-    if (!exchange->can_continue()) continue;
+    if (exchange->outcome.target != kLocalTargetName || !exchange->can_continue()) continue;
     exchange->recalled = true;
     exchange->end_try();
   }

@@ -78,8 +78,8 @@ class Forwarder {
 
   /// While on, nothing new reaches this pod's engine: requests wait, running ones go on.
   void set_holding(bool on);
-  /// Takes streams that can be resumed back from their engines: they wait with the others and go on
-  /// from there.
+  /// Takes streams that can be resumed back from this pod's engine: they wait with the others and
+  /// go on from there. Those at other pods stay.
   void recall();
   /// The same for one server that is given up, and also what it has not begun to answer.
   void recall_from(const std::string& target);
