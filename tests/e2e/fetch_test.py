@@ -84,9 +84,10 @@ class FetchWorld(World):
         answer = self.run("get", "-o", "json")
         if answer.returncode != 0:
             return {}
-        for entry in json.loads(answer.stdout)["status"]["conditions"]:
-            if entry["type"] == kind:
-                return entry
+        for item in json.loads(answer.stdout)["items"]:
+            for entry in item.get("status", {}).get("conditions", []):
+                if entry["type"] == kind:
+                    return entry
         return {}
 
     def cached(self):
@@ -98,7 +99,7 @@ class Fetch(unittest.TestCase):
     def test_a_wrong_digest_is_told_and_a_killed_download_goes_on(self):
         content = MODEL.read_bytes()
         digest = hashlib.sha256(content).hexdigest()
-        wrong = "0" * 64
+        wrong = "ab" * 32
         server = FileServer(content)
         server.fast.set()
         world = FetchWorld(name="fetched")

@@ -41,7 +41,7 @@ STREAMS = {
     "seeded chat": chat("Name some birds.", temperature=1, seed=2**53 + 1, top_p=0.9, **LONG),
     "logprobs": text("The forest", temperature=1, seed=3, logprobs=3, **LONG),
     "chat logprobs": chat("Sing!", temperature=1, seed=-5, logprobs=True, top_logprobs=2, **LONG),
-    "stop strings": text("Count: one, two,", temperature=0, stop=["forty", ", , ,"], **IDS, **LONG),
+    "stop strings": text("Count: one, two,", temperature=0, seed=5, stop=["forty", ", , ,"], **IDS, **LONG),
     "many bytes": text("Emoji: 🦩é赋👩‍👧🦩é赋👩‍👧", temperature=1, seed=11, top_k=50, **USAGE, **LONG),
 }
 

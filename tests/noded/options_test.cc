@@ -65,9 +65,8 @@ TEST(Options, TheGateIsOpenUnlessTold) {
   EXPECT_EQ(open->api_keys_file, "");
   EXPECT_EQ(open->requests_per_minute, 0);
   EXPECT_EQ(open->access_log, "");
-  const auto told =
-      parse(with({"--api-keys-file=/k.json", "--requests-per-minute=60", "--tokens-per-minute=1000",
-                  "--max-queued-tokens=500", "--access-log=stdout"}));
+  const auto told = parse(with({"--api-keys-file=/k.json", "--requests-per-minute=60",
+                                "--tokens-per-minute=1000", "--access-log=stdout"}));
   ASSERT_TRUE(told.ok()) << told.error().message;
   EXPECT_EQ(told->api_keys_file, "/k.json");
   EXPECT_EQ(told->requests_per_minute, 60);

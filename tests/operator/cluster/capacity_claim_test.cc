@@ -185,7 +185,7 @@ TEST_F(CapacityClaimTest, StatusKeepsTheClaimWhenItIsWritten) {
   const auto taking = [&] { return find(kube::kModelServings, "m")->at("status").at("taking"); };
   const Json before = taking();
   edit("m", [](Json& object) { object["spec"]["model"]["name"] = "other"; });
-  run_seconds(1);
+  run_seconds(3);
   ASSERT_EQ(find(kube::kModelServings, "m")->at("status").at("model"), "other");
   EXPECT_EQ(taking(), before);
 }

@@ -319,15 +319,11 @@ TEST(ObserveClusterProperty, AnswersWhateverIsInTheObject) {
 }
 
 TEST(PlanCluster, HoldsEverythingWhileTheSpecIsImpossible) {
-  for (const Json& spec : std::initializer_list<Json>{
-           {{"replicas", -1}},
-           {{"replicas", "many"}},
-           {{"model", {{"source", {{"hostPath", nullptr}}}}}},
-           {{"engine", {{"config", {{"kvCacheMemory", "lots"}}}}}},
-           {{"model",
-             {{"source",
-               {{"hostPath", nullptr},
-                {"http", {{"url", "https://x/m"}, {"sha256", std::string(64, 'a')}}}}}}}}}) {
+  for (const Json& spec :
+       std::initializer_list<Json>{{{"replicas", -1}},
+                                   {{"replicas", "many"}},
+                                   {{"model", {{"source", {{"hostPath", nullptr}}}}}},
+                                   {{"engine", {{"config", {{"kvCacheMemory", "lots"}}}}}}}) {
     Scene scene;
     scene.add_pods(2);
     scene.owner.status = R"({"desiredReplicas":2,"updatedReplicas":2})";
