@@ -118,6 +118,8 @@ class Fetch(unittest.TestCase):
         self.assertEqual(world.engines(), [], "no engine without weights")
         self.assertNotIn(wrong, world.cached())
 
+        wait_for(lambda: len(server.offsets) == 2, 60, "the other pod has tried it, too")
+
         # 2. The right digest; one noded of two downloads. Both die in the middle of it.
         server.fast.clear()
         server.offsets.clear()
