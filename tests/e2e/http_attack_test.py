@@ -280,7 +280,7 @@ class Attacks(unittest.TestCase):
             thread.join()
         self.assertEqual((ends, slow), (["done"] * 8, []))
 
-    def test_z_a_killed_engine_ends_every_stream_with_an_error(self):
+    def test_z_a_killed_engine_hands_every_stream_on(self):
         (engine,) = self.world.engines()
         with concurrent.futures.ThreadPoolExecutor(40) as pool:
             streams = [pool.submit(self.stream, {"prompt": f"Story {i}", "max_tokens": 300,
@@ -291,8 +291,7 @@ class Attacks(unittest.TestCase):
             os.kill(engine, signal.SIGKILL)
             ends = collections.Counter(stream.result().end for stream in streams)
             self.assertEqual([answer.result()[0] for answer in whole], [200] * 4)
-        self.assertEqual(ends["silent"], 0, ends)
-        self.assertGreater(ends["error"], 0, ends)
+        self.assertEqual(ends, {"done": 32})
         wait_for(lambda: self.world.engines() and self.world.healthy(), 30, "a new engine")
 
 
