@@ -288,7 +288,8 @@ std::map<std::string, Json> end_state(fake::FakeApiServer& server) {
       if (plural == "secrets") object.erase("data");
       if (plural == "pods") {
         // How a pod came to its revision may differ; what it was told and runs may not.
-        for (const char* name : {"born-revision", "retold-from", "verified-revision", "spared"}) {
+        for (const char* name : {"born-revision", "retold-from", "verified-revision", "spared",
+                                 "image-told-at-restart"}) {
           object["metadata"]["annotations"].erase(std::string("serving.kantha.dev/") + name);
         }
       }
