@@ -4,42 +4,12 @@
 #include <boost/asio/io_context.hpp>
 #include <filesystem>
 #include <fstream>
-#include <map>
-#include <regex>
-#include <sstream>
 
 #include "noded/pod_daemon.h"
+#include "tests/base/metric_kinds.h"
 
 namespace kantha::noded {
 namespace {
-
-using Kinds = std::map<std::string, std::string>;  // name → type
-
-/// Of the scrape's TYPE lines; a name that comes twice is a fault.
-Kinds scraped(const std::string& text) {
-  Kinds kinds;
-  const std::regex type_line(R"(^# TYPE (\S+) (\S+)$)");
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    std::smatch match;
-    if (!std::regex_match(line, match, type_line)) continue;
-    EXPECT_TRUE(kinds.emplace(match[1], match[2]).second) << line << " comes twice";
-  }
-  return kinds;
-}
-
-/// Of the page's tables.
-Kinds documented() {
-  std::ifstream page(KANTHA_METRICS_PAGE);
-  EXPECT_TRUE(page) << KANTHA_METRICS_PAGE;
-  const std::regex row(R"(^\| `([a-z0-9_:]+)` \| ([a-z]+) \|.*)");
-  Kinds kinds;
-  for (std::string line; std::getline(page, line);) {
-    std::smatch match;
-    if (std::regex_match(line, match, row)) kinds.emplace(match[1], match[2]);
-  }
-  return kinds;
-}
 
 class PodMetricsTest : public testing::Test {
  protected:
@@ -85,7 +55,8 @@ class PodMetricsTest : public testing::Test {
 };
 
 TEST_F(PodMetricsTest, ThePageAndTheScrapeNameTheSameSeries) {
-  EXPECT_EQ(scraped(admin("/metrics").body), documented());
+  EXPECT_EQ(test::scraped_kinds(admin("/metrics").body),
+            test::documented_kinds(KANTHA_METRICS_PAGE));
 }
 
 TEST_F(PodMetricsTest, AStartWithAWrongKeyFileFailsAndNamesIt) {

@@ -2,53 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <map>
-#include <regex>
-#include <sstream>
-
+#include "tests/base/metric_kinds.h"
 #include "tests/engine/serve/served.h"
 #include "tests/fake/byte_vocabulary.h"
 
 namespace kantha::serve {
 namespace {
 
-using Kinds = std::map<std::string, std::string>;  // name → type
-
-/// Of the scrape's TYPE lines; a name that comes twice is a fault.
-Kinds scraped(const std::string& text) {
-  Kinds kinds;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string hash;
-    std::string keyword;
-    std::string name;
-    std::string type;
-    words >> hash >> keyword >> name >> type;
-    if (hash != "#" || keyword != "TYPE") continue;
-    EXPECT_TRUE(kinds.emplace(name, type).second) << name << " has two TYPE lines";
-  }
-  return kinds;
-}
-
-/// Of the page's tables.
-Kinds documented() {
-  std::ifstream page(KANTHA_METRICS_PAGE);
-  EXPECT_TRUE(page) << KANTHA_METRICS_PAGE;
-  const std::regex row(R"(^\| `([a-z0-9_:]+)` \| ([a-z]+) \|.*)");
-  Kinds kinds;
-  for (std::string line; std::getline(page, line);) {
-    std::smatch match;
-    if (std::regex_match(line, match, row)) kinds.emplace(match[1], match[2]);
-  }
-  return kinds;
-}
-
 TEST(EngineMetrics, ThePageAndTheScrapeNameTheSameSeries) {  // report B100
   Served served;
   const std::string text = served.call("GET", "/metrics").body;
-  EXPECT_EQ(scraped(text), documented());
+  EXPECT_EQ(test::scraped_kinds(text), test::documented_kinds(KANTHA_METRICS_PAGE));
 }
 
 TEST(EngineMetrics, EverySeriesIsThereWithZeroBeforeTheFirstRequest) {  // report B100
