@@ -79,7 +79,7 @@ std::string hmac_sha256_hex(std::string_view key, std::string_view text) {
   return hex_of({digest.data(), size});
 }
 
-bool same_digest(std::string_view a, std::string_view b) {
+bool equal_in_constant_time(std::string_view a, std::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 

@@ -32,7 +32,8 @@ std::string sha256_hex(std::string_view bytes);
 Result<std::string> sha256_hex_of_file(const std::string& path);
 /// HMAC-SHA-256 (RFC 2104) of the text under a secret key, as lower-case hex.
 std::string hmac_sha256_hex(std::string_view key, std::string_view text);
-/// Compares two digests in a time that does not tell where they differ.
-bool same_digest(std::string_view a, std::string_view b);
+/// Compares two secrets, or digests of them, in a time that does not tell where they differ; of the
+/// lengths it does.
+bool equal_in_constant_time(std::string_view a, std::string_view b);
 
 }  // namespace kantha

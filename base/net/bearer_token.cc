@@ -2,21 +2,13 @@
 
 #include <fstream>
 
+#include "base/digest.h"
 #include "base/net/ascii.h"
 
 namespace kantha::net {
 namespace {
 
 constexpr std::size_t kTokenBytesMax = 4096;
-
-bool equal_in_constant_time(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]);
-  }
-  return difference == 0;
-}
 
 }  // namespace
 

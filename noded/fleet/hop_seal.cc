@@ -63,7 +63,9 @@ Result<std::string> HopSeal::open(std::string_view mark, std::string_view method
   const std::string_view text = mark.substr(0, cut);
   const std::string mac = mac_of(text, method, target);
   if (mac.empty()) return not_believed("this pod shares no secret with others");
-  if (!same_digest(mac, mark.substr(cut + kMac.size()))) return not_believed("wrong seal");
+  if (!equal_in_constant_time(mac, mark.substr(cut + kMac.size()))) {
+    return not_believed("wrong seal");
+  }
   if (part(text, "to") != pod_) return not_believed("it was meant for another pod");
   const std::string_view at = part(text, "at");
   std::int64_t sealed_ms = 0;

@@ -41,9 +41,9 @@ TEST(HmacSha256, GivesThePublishedVectors) {
 }
 
 TEST(SameDigest, ComparesWholeTexts) {
-  EXPECT_TRUE(same_digest("ab", "ab"));
-  EXPECT_FALSE(same_digest("ab", "ac"));
-  EXPECT_FALSE(same_digest("ab", "abc"));
+  EXPECT_TRUE(equal_in_constant_time("ab", "ab"));
+  EXPECT_FALSE(equal_in_constant_time("ab", "ac"));
+  EXPECT_FALSE(equal_in_constant_time("ab", "abc"));
 }
 
 TEST(Sha256, AFolderIsAnError) { EXPECT_FALSE(sha256_hex_of_file("/").ok()); }
