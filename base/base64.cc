@@ -1,5 +1,7 @@
 #include "base/base64.h"
 
+#include <algorithm>
+
 #include <cstdint>
 
 namespace kantha {
@@ -39,6 +41,24 @@ Result<std::string> decode_base64(std::string_view text) {
   if (count % 4 != 0 || padding > 2) return invalid_argument("is cut short: base64 comes in fours");
   out.resize(out.size() - static_cast<std::size_t>(padding));
   return out;
+}
+
+std::string encode_base64(std::string_view bytes) {
+  static constexpr char kDigits[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
+    unsigned group = 0;
+    for (std::size_t j = 0; j < 3; ++j) {
+      group = group << 8 | (j < count ? static_cast<unsigned char>(bytes[i + j]) : 0U);
+    }
+    for (std::size_t j = 0; j < 4; ++j) {
+      text += j <= count ? kDigits[group >> (18 - 6 * j) & 63] : '=';
+    }
+  }
+  return text;
 }
 
 }  // namespace kantha

@@ -11,4 +11,7 @@ namespace kantha {
 /// over, as in PEM and YAML. kInvalidArgument for anything else. Any thread.
 Result<std::string> decode_base64(std::string_view text);
 
+/// The same back: no line breaks, with padding.
+std::string encode_base64(std::string_view bytes);
+
 }  // namespace kantha

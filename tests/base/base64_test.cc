@@ -21,6 +21,14 @@ TEST(Base64, DecodesTheVectorsOfItsStandard) {
   EXPECT_EQ(decode_base64("AAAA")->size(), 3u);
 }
 
+TEST(Base64, EncodesTheVectorsOfItsStandard) {
+  EXPECT_EQ(encode_base64(""), "");
+  EXPECT_EQ(encode_base64("f"), "Zg==");
+  EXPECT_EQ(encode_base64("fo"), "Zm8=");
+  EXPECT_EQ(encode_base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(encode_base64("\xfb\xff\xbf"), "+/+/");
+}
+
 TEST(Base64, RefusesTheRest) {
   for (const char* text : {"Z", "Zg", "Zg=", "====", "Zg==Zg==", "Zm9v-_-_", "Zm9v\x01", "=m9v"}) {
     EXPECT_FALSE(decode_base64(text).ok()) << text;
