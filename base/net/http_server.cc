@@ -76,6 +76,7 @@ struct HttpServer::Body {
   static Task<void> drain(std::shared_ptr<Body> self, Duration timeout);
   Result<Endpoint> serve(int fd, std::string unlink_path, int accepts_in_a_row);
   void stop_accepting();
+  void close_idle();
   void close();
 
   std::shared_ptr<ServerState> state;
@@ -99,6 +100,13 @@ void HttpServer::Body::stop_accepting() {
   state->is_stopping = true;
   for (const auto& listener : listeners) listener->close();
   listeners.clear();
+}
+
+void HttpServer::Body::close_idle() {
+  const std::vector<HttpSession*> sessions(state->sessions.begin(), state->sessions.end());
+  for (HttpSession* session : sessions) {
+    if (state->sessions.contains(session) && session->is_idle()) session->close();
+  }
 }
 
 void HttpServer::Body::close() {
@@ -130,7 +138,9 @@ HttpServer::HttpServer(asio::any_io_executor executor, HttpHandler handler, Http
 HttpServer::~HttpServer() { body_->close(); }
 
 void HttpServer::set_tls(std::shared_ptr<const TlsContext> context) {
+  const bool is_other = body_->state->tls != nullptr && body_->state->tls != context;
   body_->state->tls = std::move(context);
+  if (is_other) body_->close_idle();
 }
 
 Result<Endpoint> HttpServer::listen(const Endpoint& endpoint) {

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -52,6 +53,8 @@ class ResponseWriter {
   /// Calls `callback` once, on the executor, when the client goes away while the handler still runs
   /// (noticed within 100 ms, also while nothing is being written); at once if already gone.
   virtual void on_client_gone(std::function<void()> callback) = 0;
+  /// The common name of the client's certificate, where one was shown over TLS and found good.
+  virtual std::optional<std::string> tls_peer() const { return std::nullopt; }
 };
 
 /// Answers one request. The writer outlives the returned task's run.
@@ -62,7 +65,9 @@ class HttpServer {
   HttpServer(boost::asio::any_io_executor executor, HttpHandler handler, HttpLimits limits = {});
   ~HttpServer();
 
-  /// Connections accepted from now on must speak TLS; a handshake has header_timeout.
+  /// Connections accepted from now on must speak TLS; a handshake has header_timeout. With another
+  /// context than before, connections that idle are closed and the others close after their answer,
+  /// so that nobody stays with who he was.
   void set_tls(std::shared_ptr<const TlsContext> context);
   /// Binds and listens; gives the endpoint with the real port (for port 0). May be called several
   /// times. kAlreadyExists "port 8000 on 127.0.0.1 is in use" / kPermissionDenied /

@@ -66,10 +66,12 @@ void HttpSession::close() {
 Task<void> HttpSession::serve(std::shared_ptr<HttpSession> self) {
   if (self->state_->tls) {
     const TimePoint deadline = deadline_after(self->state_->limits.header_timeout);
-    auto session = self->state_->tls->new_session({});
+    self->tls_ = self->state_->tls;
+    auto session = self->tls_->new_session({});
     const Status shaken = co_await self->socket_.start_tls(std::move(session), deadline);
     // Whoever speaks no TLS cannot be told so.
     if (!shaken) co_return;
+    self->tls_peer_ = self->socket_.verified_peer();
   }
   bool keeps_connection = true;
   while (keeps_connection) {
@@ -80,6 +82,7 @@ Task<void> HttpSession::serve(std::shared_ptr<HttpSession> self) {
       co_return;
     }
     keeps_connection = co_await self->answer(std::get<IncomingRequest>(std::move(outcome)));
+    keeps_connection = keeps_connection && self->tls_ == self->state_->tls;
     // A client that pipelines gets no more turns in a row than others.
     co_await boost::asio::post(boost::asio::use_awaitable);
   }
@@ -93,6 +96,7 @@ Task<void> HttpSession::turn_away(std::shared_ptr<HttpSession> self) {
 Task<bool> HttpSession::answer(IncomingRequest incoming) {
   const ActiveRequest active(*state_);
   SessionWriter writer(socket_, state_->limits, incoming.facts, state_->is_stopping);
+  writer.set_tls_peer(tls_peer_);
   writer_ = &writer;
   watch_.start([&writer] { writer.mark_gone(); });
   const std::string method = incoming.request.method;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -51,6 +52,8 @@ class HttpSession {
   static Task<void> turn_away(std::shared_ptr<HttpSession> self);
   /// Closes now; a running handler learns that its client is gone.
   void close();
+  /// No handler runs for it.
+  bool is_idle() const { return writer_ == nullptr; }
 
  private:
   /// True when the connection can carry another request.
@@ -65,6 +68,8 @@ class HttpSession {
   RequestReader reader_;
   ClientWatch watch_;
   SessionWriter* writer_ = nullptr;
+  std::shared_ptr<const TlsContext> tls_ = {};  ///< with which it shook hands
+  std::optional<std::string> tls_peer_ = {};    ///< whose certificate was good
 };
 
 }  // namespace kantha::net

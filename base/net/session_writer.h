@@ -26,7 +26,9 @@ class SessionWriter final : public ResponseWriter {
   bool started() const override { return phase_ != Phase::kFresh; }
   bool client_gone() const override { return is_gone_; }
   void on_client_gone(std::function<void()> callback) override;
+  std::optional<std::string> tls_peer() const override { return tls_peer_; }
 
+  void set_tls_peer(std::optional<std::string> peer) { tls_peer_ = std::move(peer); }
   /// The client went away (or the server closes): tells the handler, once.
   void mark_gone();
   bool is_finished() const { return phase_ == Phase::kFinished; }
@@ -47,6 +49,7 @@ class SessionWriter final : public ResponseWriter {
   const RequestFacts facts_;
   const bool& is_stopping_;
   std::function<void()> gone_callback_;
+  std::optional<std::string> tls_peer_;
   Phase phase_ = Phase::kFresh;
   BodyFraming body_ = BodyFraming::kLength;
   bool has_no_body_ = false;

@@ -206,6 +206,10 @@ Task<Status> TimedSocket::write_to(std::shared_ptr<Core> core, std::string bytes
 
 Task<Status> TimedSocket::finish_connect(TimePoint deadline) { return connect_on(core_, deadline); }
 
+std::optional<std::string> TimedSocket::verified_peer() const {
+  return core_->tls ? core_->tls->verified_peer() : std::nullopt;
+}
+
 Task<Status> TimedSocket::flush_tls(std::shared_ptr<Core> core, TimePoint deadline) {
   std::string bytes = core->tls->take_output();
   return write_to(std::move(core), std::move(bytes), kTlsStallTimeout, deadline);

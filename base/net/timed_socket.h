@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -35,6 +36,8 @@ class TimedSocket {
   /// Makes the connection a TLS one. kUnavailable says why the peer, or we, refused;
   /// kDeadlineExceeded; kCancelled. After a failure the connection is of no use.
   Task<Status> start_tls(std::unique_ptr<TlsSession> session, TimePoint deadline);
+  /// TlsSession::verified_peer; nullopt without TLS.
+  std::optional<std::string> verified_peer() const;
   /// 1 to 64 KiB as they arrive; an empty string when the peer closed its side.
   /// kDeadlineExceeded (nothing is lost, it may be called again), kUnavailable (connection reset,
   /// or a TLS peer that went without saying so), kCancelled (closed on our side).

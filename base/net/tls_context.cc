@@ -48,6 +48,9 @@ Result<std::vector<CertificatePtr>> certificates_of(const std::string& pem,
 /// An encrypted key is refused instead of asking for its password on the terminal.
 int no_password(char*, int, int, void*) { return 0; }
 
+/// The verdict stays in the connection (TlsSession::verified_peer), and the handshake goes on.
+int go_on_anyway(int, X509_STORE_CTX*) { return 1; }
+
 Status use_identity(SSL_CTX* context, const std::string& certificate_pem,
                     const std::string& key_pem) {
   TRY(const std::vector<CertificatePtr> chain, certificates_of(certificate_pem, "certificate"));
@@ -108,7 +111,11 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::for_server(
   TRY_OK(use_identity(context.get(), settings.certificate_pem, settings.key_pem));
   if (!settings.client_ca_pem.empty()) {
     TRY_OK(trust(context.get(), settings.client_ca_pem));
-    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+    if (settings.is_client_ca_optional) {
+      SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, go_on_anyway);
+    } else {
+      SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+    }
   }
   // No session is resumed: a client whose certificate was withdrawn shows it again each time.
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);

@@ -27,6 +27,9 @@ struct TlsServerSettings {
   std::string certificate_pem = {};
   std::string key_pem = {};
   std::string client_ca_pem = {};  ///< set: clients must show a certificate of these roots
+  /// Clients may show one or not; a handler sees whose was good (ResponseWriter::tls_peer).
+  bool is_client_ca_optional = false;
+  bool operator==(const TlsServerSettings&) const = default;
 };
 
 class TlsContext {

@@ -2,6 +2,7 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509.h>
 
 #include <algorithm>
 #include <array>
@@ -38,6 +39,26 @@ Result<bool> TlsSession::shake() {
   if (done == 1) return true;
   if (SSL_get_error(ssl_, done) == SSL_ERROR_WANT_READ) return false;
   return failure_of(ssl_);
+}
+
+std::optional<std::string> TlsSession::verified_peer() const {
+  X509* certificate = SSL_get1_peer_certificate(ssl_);
+  if (certificate == nullptr) return std::nullopt;
+  std::optional<std::string> out;
+  if (SSL_get_verify_result(ssl_) == X509_V_OK) {
+    out.emplace();
+    const X509_NAME* subject = X509_get_subject_name(certificate);
+    const int at = X509_NAME_get_index_by_NID(const_cast<X509_NAME*>(subject), NID_commonName, -1);
+    unsigned char* text = nullptr;
+    const ASN1_STRING* name =
+        at < 0 ? nullptr : X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at));
+    const int length = name == nullptr ? -1 : ASN1_STRING_to_UTF8(&text, name);
+    if (length > 0) out->assign(reinterpret_cast<char*>(text), static_cast<std::size_t>(length));
+    OPENSSL_free(text);
+  }
+  X509_free(certificate);
+  ERR_clear_error();
+  return out;
 }
 
 void TlsSession::feed(std::string_view bytes) {

@@ -23,6 +23,9 @@ class TlsSession {
   /// Goes on with the handshake: true when it is done, false when it needs bytes of the peer.
   /// kUnavailable says why it failed. Output may be there after each call, a failed one too.
   Result<bool> shake();
+  /// The common name of the peer's certificate, if it showed one and that was found good; an empty
+  /// text where it has none. After the handshake.
+  std::optional<std::string> verified_peer() const;
   /// Bytes that came from the peer.
   void feed(std::string_view bytes);
   /// Bytes that the peer must get, before anything else is waited for.

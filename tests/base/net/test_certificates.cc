@@ -55,9 +55,9 @@ X509* new_certificate(EVP_PKEY* key, const std::string& name, int days) {
 
 }  // namespace
 
-TestAuthority::TestAuthority(const std::string& name) {
+TestAuthority::TestAuthority(const std::string& name, int days) {
   EVP_PKEY* key = EVP_EC_gen("P-256");
-  X509* certificate = new_certificate(key, name, 2);
+  X509* certificate = new_certificate(key, name, days);
   X509_set_issuer_name(certificate, X509_get_subject_name(certificate));
   extend(certificate, NID_basic_constraints, "critical,CA:TRUE");
   X509_sign(certificate, key, EVP_sha256());

@@ -13,7 +13,8 @@ struct TestIdentity {
 /// A certificate authority of its own. Two of the same name do not trust each other.
 class TestAuthority {
  public:
-  explicit TestAuthority(const std::string& name = "test authority");
+  /// Valid from yesterday until `days` from now.
+  explicit TestAuthority(const std::string& name = "test authority", int days = 2);
   const std::string& pem() const { return self_.certificate_pem; }
   /// `alt_names` as in "DNS:localhost,IP:127.0.0.1"; valid from yesterday until `days` from now.
   TestIdentity issue(const std::string& name, const std::string& alt_names, int days = 1) const;
