@@ -55,6 +55,27 @@ function(kantha_test name)
                                           ENVIRONMENT "${environment}")
 endfunction()
 
+# kantha_fuzzer(NAME SOURCES a_fuzz.cc … DEPS lib … FUZZES lib …): a libFuzzer program in <build>/fuzz and
+# a ctest entry of a few seconds (tests/fuzz/README.md), where the address sanitizer is on. FUZZES are the
+# libraries whose branches libFuzzer watches; they keep serving the other tests.
+function(kantha_fuzzer name)
+  if(NOT KANTHA_SANITIZE MATCHES address)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;FUZZES" ${ARGN})
+  foreach(library ${ARG_FUZZES})
+    target_compile_options(${library} PRIVATE -fsanitize=fuzzer-no-link)
+  endforeach()
+  add_executable(${name} ${ARG_SOURCES})
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link)
+  target_link_libraries(${name} PRIVATE kantha_flags kantha_fuzz_main ${ARG_DEPS})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+  add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/scripts/fuzz --built $<TARGET_FILE:${name}> 3)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 60 LABELS fuzz
+    ENVIRONMENT "KANTHA_SOURCE_DIR=${CMAKE_SOURCE_DIR};${KANTHA_SANITIZER_OPTIONS}")
+endfunction()
+
 # Where scripts/fetch-model puts models.
 function(kantha_model_dir result)
   if(KANTHA_MODEL_DIR)
