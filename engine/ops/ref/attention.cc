@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "engine/ops/ref/dot.h"
+#include "engine/ops/ref/soft_cap.h"
 #include "engine/ops/ref/softmax.h"
 
 namespace kantha::ops::ref {
@@ -26,7 +27,7 @@ std::size_t place(const PagedKv& kv, std::span<const BlockId> block_table, std::
 
 void attention_row(std::span<const float> q, const PagedKv& kv,
                    std::span<const BlockId> block_table, std::int32_t first, std::int32_t position,
-                   std::span<float> scores, std::span<float> out) {
+                   std::span<float> scores, std::span<float> out, const ScoreRule& rule) {
   const auto size = static_cast<std::size_t>(kv.head_size);
   const std::size_t heads = q.size() / size;
   const std::size_t group = heads / static_cast<std::size_t>(kv.kv_heads);
@@ -37,12 +38,14 @@ void attention_row(std::span<const float> q, const PagedKv& kv,
   CHECK(position / kv.block_size < std::ssize(block_table), "the table covers the position");
 
   const auto count = static_cast<std::size_t>(position - first) + 1;
-  const float scale = 1.0F / std::sqrt(static_cast<float>(kv.head_size));
+  const float scale =
+      rule.scale != 0 ? rule.scale : 1.0F / std::sqrt(static_cast<float>(kv.head_size));
   for (std::size_t h = 0; h < heads; ++h) {
     for (std::int32_t p = first; p <= position; ++p) {
       const float* key = &kv.keys[place(kv, block_table, p, h / group)];
       scores[static_cast<std::size_t>(p - first)] = dot(&q[h * size], key, size) * scale;
     }
+    if (rule.cap != 0) soft_cap(scores.first(count), rule.cap);
     softmax(scores.first(count));
     float* sum = &out[h * size];
     std::fill_n(sum, size, 0.0F);

@@ -14,18 +14,25 @@ void rope(std::span<float> x, std::span<const std::int32_t> positions, const Rop
   const auto head_size = static_cast<std::size_t>(shape.head_size);
   CHECK(x.size() == row_size * positions.size() && row_size % head_size == 0,
         "x [T, heads, head_size]");
+  const auto pairs = static_cast<std::size_t>(shape.dims / 2);
+  CHECK(shape.frequencies.empty() || shape.frequencies.size() == pairs, "a frequency per pair");
+  const std::size_t apart = shape.is_halves ? pairs : 1;
+  const std::size_t step = shape.is_halves ? 1 : 2;
   for (std::size_t t = 0; t < positions.size(); ++t) {
-    for (std::int32_t i = 0; i < shape.dims; i += 2) {
-      const double angle =
-          positions[t] * std::pow(double{shape.base}, -static_cast<double>(i) / shape.dims);
-      const auto cosine = static_cast<float>(std::cos(angle));
-      const auto sine = static_cast<float>(std::sin(angle));
+    for (std::size_t i = 0; i < pairs; ++i) {
+      const double frequency =
+          shape.frequencies.empty()
+              ? std::pow(double{shape.base}, -static_cast<double>(2 * i) / shape.dims)
+              : shape.frequencies[i];
+      const double angle = positions[t] * frequency;
+      const float cosine = static_cast<float>(std::cos(angle)) * shape.magnitude;
+      const float sine = static_cast<float>(std::sin(angle)) * shape.magnitude;
       for (std::size_t head = 0; head < row_size; head += head_size) {
-        float* pair = &x[t * row_size + head + static_cast<std::size_t>(i)];
-        const float first = pair[0];
-        const float second = pair[1];
-        pair[0] = first * cosine - second * sine;
-        pair[1] = first * sine + second * cosine;
+        float* first = &x[t * row_size + head + i * step];
+        const float a = first[0];
+        const float b = first[apart];
+        first[0] = a * cosine - b * sine;
+        first[apart] = a * sine + b * cosine;
       }
     }
   }

@@ -11,10 +11,12 @@
 #include "engine/ops/ref/dequantize.h"
 #include "engine/ops/ref/dot.h"
 #include "engine/ops/ref/embedding.h"
+#include "engine/ops/ref/gelu_mul.h"
 #include "engine/ops/ref/matmul.h"
 #include "engine/ops/ref/rmsnorm.h"
 #include "engine/ops/ref/rope.h"
 #include "engine/ops/ref/silu_mul.h"
+#include "engine/ops/ref/soft_cap.h"
 #include "engine/ops/ref/softmax.h"
 #include "tests/fake/gguf_writer.h"
 
@@ -182,6 +184,19 @@ TEST(RefRope, TurnsNeighbouringPairs) {
   EXPECT_EQ(x[10], 5) << "elements past dims stay";
 }
 
+TEST(RefRope, TurnsHalvesByGivenFrequencies) {
+  // One head of 6 whose first 4 elements turn: pairs (0, 2) and (1, 3).
+  std::vector<float> x = {1, 0, 0, 1, 5, 6};
+  const std::vector<double> frequencies = {0.5, 0.25};
+  rope(x, std::vector<std::int32_t>{2},
+       {.head_size = 6, .dims = 4, .frequencies = frequencies, .magnitude = 3, .is_halves = true});
+  EXPECT_FLOAT_EQ(x[0], 3 * std::cos(1.0F));
+  EXPECT_FLOAT_EQ(x[2], 3 * std::sin(1.0F));
+  EXPECT_FLOAT_EQ(x[1], -3 * std::sin(0.5F));
+  EXPECT_FLOAT_EQ(x[3], 3 * std::cos(0.5F));
+  EXPECT_EQ(x[4], 5) << "elements past dims stay";
+}
+
 TEST(RefRope, ScoresDependOnTheDistanceAlone) {
   const auto score = [](std::int32_t q_position, std::int32_t k_position) {
     std::vector<float> q = random_floats(1, 64);
@@ -212,6 +227,27 @@ TEST(RefSiluMul, FollowsTheFormula) {
   EXPECT_FLOAT_EQ(out[2], -2 / (1 + std::exp(1.0F)));
   EXPECT_EQ(out[3], 200.0F);
   EXPECT_NEAR(out[4], 0.0F, 1e-30);
+}
+
+TEST(RefGeluMul, FollowsTheFormula) {
+  const std::vector<float> gate = {-3, -0.5F, 0, 0.5F, 3};
+  std::vector<float> out(5);
+  gelu_mul(gate, std::vector<float>(5, 2), out);
+  EXPECT_NEAR(out[0], 2 * -0.00363739F, 1e-6);
+  EXPECT_NEAR(out[1], 2 * -0.15428599F, 1e-6);
+  EXPECT_EQ(out[2], 0);
+  EXPECT_NEAR(out[3], 2 * 0.34571401F, 1e-6);
+  EXPECT_NEAR(out[4], 2 * 2.99636261F, 1e-6);
+}
+
+TEST(RefSoftCap, FollowsTanh) {
+  std::vector<float> x = {-1000, -10, 0, 10, 1000};
+  soft_cap(x, 20);
+  EXPECT_EQ(x[0], -20);
+  EXPECT_NEAR(x[1], -20 * std::tanh(0.5F), 1e-5);
+  EXPECT_EQ(x[2], 0);
+  EXPECT_NEAR(x[3], 20 * std::tanh(0.5F), 1e-5);
+  EXPECT_EQ(x[4], 20);
 }
 
 TEST(RefEmbedding, CopiesTheNamedRows) {
