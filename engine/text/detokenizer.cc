@@ -24,9 +24,10 @@ void Detokenizer::take_byte(char byte, bool watched) {
   held_.push_back(byte);
   if (!watched) return;
   const std::size_t end = taken_ + held_.size();
-  for (StopMatcher& stop : stops_) {
+  for (std::size_t i = 0; i < stops_.size(); ++i) {
+    StopMatcher& stop = stops_[i];
     if (!stop.advance(byte)) continue;
-    const Found now{end - stop.length(), end};
+    const Found now{end - stop.length(), end, i};
     // An equal start with a later end loses: the shortest came first.
     if (!found_ || now.start < found_->start) found_ = now;
   }
@@ -47,8 +48,12 @@ std::string Detokenizer::take_safe(bool final) {
 }
 
 std::string Detokenizer::push(TokenId id, bool watched) {
+  return push_bytes(tokenizer_.bytes_of(id), watched);
+}
+
+std::string Detokenizer::push_bytes(std::string_view bytes, bool watched) {
   if (stopped_) return {};
-  for (const char byte : tokenizer_.bytes_of(id)) {
+  for (const char byte : bytes) {
     take_byte(byte, watched);
     if (stopped_) break;
   }

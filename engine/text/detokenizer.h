@@ -31,8 +31,17 @@ class Detokenizer {
   /// Takes one more token; gives the text that is now safe to show.
   /// One that does not count for stop strings (`watched`) can neither begin nor be part of one.
   std::string push(TokenId id, bool watched = true);
+  /// The same for bytes that are no token's.
+  std::string push_bytes(std::string_view bytes, bool watched = true);
+  /// Bytes of the stream that have been shown, a kept stop string included; what was neither shown
+  /// nor is held was cut.
+  std::size_t shown() const { return taken_; }
   /// True once a stop string has appeared; later pushes give "".
   bool stopped() const { return stopped_; }
+  /// Which of the stop strings that was.
+  std::optional<std::size_t> stopped_by() const {
+    return stopped_ ? std::optional(found_->which) : std::nullopt;
+  }
   /// What was held back, at the end of the generation; incomplete UTF-8 becomes U+FFFD. Decides a
   /// waiting stop string, so that stopped() may become true here.
   std::string flush();
@@ -42,6 +51,7 @@ class Detokenizer {
   struct Found {
     std::size_t start = 0;
     std::size_t end = 0;
+    std::size_t which = 0;
   };
 
   void take_byte(char byte, bool watched);
