@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Writes unicode_ranges.cc: which code points are letters, numbers, punctuation, and their cases.
+"""Writes unicode_ranges.cc: which code points are letters and numbers, and their cases.
 
 Letters and numbers are asked of the reference tokenizer itself (its splitter's tables are Unicode
-16), because a splitter that disagrees about one code point gives other tokens. Punctuation and
-case come from Python's unicodedata, which is what Jinja's own string filters use.
+16), because a splitter that disagrees about one code point gives other tokens. Case is Python's, as
+Jinja's own string filters have it.
 Usage: make_unicode_ranges.py > unicode_ranges.cc   (needs the Python package `tokenizers`)
 """
-import unicodedata
-
+from code_tables import ranges, show
 from tokenizers import pre_tokenizers
 
 byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -17,29 +16,6 @@ POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 def joins(before, c):
     """Whether the splitter keeps the code point in one word with what stands before it."""
     return len(byte_level.pre_tokenize_str(before + chr(c))) == 1
-
-
-def ranges(points):
-    out = []
-    for c in points:
-        if out and out[-1][1] == c - 1:
-            out[-1][1] = c
-        else:
-            out.append([c, c])
-    return out
-
-
-def show(name, rows):
-    print(f"constexpr {name}[] = {{")
-    line = "   "
-    for row in rows:
-        cell = " {" + ", ".join(row) + "},"
-        if len(line) + len(cell) > 100:
-            print(line)
-            line = "   "
-        line += cell
-    print(line)
-    print("};\n")
 
 
 def show_ranges(name, points):
@@ -81,7 +57,6 @@ print("namespace kantha::text {")
 print("namespace {\n")
 show_ranges("kLetterRanges", [c for c in POINTS if joins("a", c)])
 show_ranges("kNumberRanges", [c for c in POINTS if joins("1", c)])
-show_ranges("kPunctuationRanges", [c for c in POINTS if unicodedata.category(chr(c))[0] == "P"])
 show("CaseRun kUpperRuns", case_runs(simple(str.upper)))
 show("CaseRun kLowerRuns", case_runs(simple(str.lower)))
 show("CaseRun kTitleRuns", case_runs(simple(str.title)))
@@ -89,7 +64,7 @@ show("SpecialCase kUpperSpecials", special(str.upper))
 show("SpecialCase kTitleSpecials", special(str.title))
 print("}  // namespace\n")
 for name, type_name in (("letter_ranges", "CodeRange"), ("number_ranges", "CodeRange"),
-                        ("punctuation_ranges", "CodeRange"), ("upper_runs", "CaseRun"),
+                        ("upper_runs", "CaseRun"),
                         ("lower_runs", "CaseRun"), ("title_runs", "CaseRun"),
                         ("upper_specials", "SpecialCase"), ("title_specials", "SpecialCase")):
     constant = "k" + "".join(part.title() for part in name.split("_"))

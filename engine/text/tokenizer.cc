@@ -2,28 +2,24 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
+#include <cmath>
 #include <utility>
 
-#include "engine/text/byte_alphabet.h"
-#include "engine/text/merge_table.h"
+#include "engine/text/blank_signs.h"
 #include "engine/text/special_tokens.h"
-#include "engine/text/word_merger.h"
-#include "engine/text/word_splitter.h"
+#include "engine/text/text_encoder.h"
+#include "engine/text/unicode_normal.h"
 
 namespace kantha::text {
 namespace {
 
 /// Control tokens that end a turn or a text in the chat formats in use, whatever the file calls
 /// its eos.
-constexpr std::array<std::string_view, 8> kEndNames = {
+constexpr std::array<std::string_view, 12> kEndNames = {
     "<|im_end|>",    "<|eot_id|>",    "<|eom_id|>",      "<|end|>",
     "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>", "<|end_of_turn|>",
+    "<turn|>",       "<|return|>",    "<|call|>",        "<|eot|>",
 };
-
-bool is_control_type(TokenType type) {
-  return type == TokenType::kControl || type == TokenType::kUnknown;
-}
 
 /// A part of a joined prompt that the template wrote: bytes start..end.
 struct TrustedStretch {
@@ -38,10 +34,6 @@ Status check_id(const std::optional<TokenId>& id, std::size_t count, std::string
 }
 
 Status check_shape(const Vocabulary& vocabulary) {
-  if (vocabulary.model != "gpt2") {
-    return unimplemented("tokenizer model \"" + vocabulary.model + "\": only \"gpt2\" is known",
-                         "tokenizer.ggml.model");
-  }
   const std::size_t count = vocabulary.tokens.size();
   if (count == 0 || count > (1u << 30)) {
     return invalid_argument("tokens: expected between 1 and 2^30 entries, got " +
@@ -51,6 +43,10 @@ Status check_shape(const Vocabulary& vocabulary) {
     return invalid_argument("token types: expected " + std::to_string(count) + " entries, got " +
                             std::to_string(vocabulary.types.size()));
   }
+  for (std::size_t i = 0; i < vocabulary.scores.size(); ++i) {
+    if (std::isfinite(vocabulary.scores[i])) continue;
+    return invalid_argument("scores[" + std::to_string(i) + "]: expected a finite number");
+  }
   TRY_OK(check_id(vocabulary.bos, count, "bos"));
   TRY_OK(check_id(vocabulary.eos, count, "eos"));
   TRY_OK(check_id(vocabulary.eot, count, "eot"));
@@ -58,119 +54,70 @@ Status check_shape(const Vocabulary& vocabulary) {
   return check_id(vocabulary.padding, count, "padding");
 }
 
+Result<std::unique_ptr<TextEncoder>> make_encoder(const TokenTable& table) {
+  const std::string& model = table.vocabulary.model;
+  if (model == "gpt2") return make_byte_pair_encoder(table);
+  if (model == "llama") return make_score_encoder(table);
+  if (model == "gemma4") return make_character_pair_encoder(table);
+  if (model == "t5") return make_unigram_encoder(table);
+  if (model == "bert") return make_word_piece_encoder(table);
+  return unimplemented(
+      "tokenizer model \"" + model + "\" is not known; known are gpt2, llama, gemma4, t5, bert",
+      "tokenizer.ggml.model");
+}
+
 }  // namespace
 
 struct Tokenizer::Body {
-  explicit Body(Vocabulary from) : vocabulary(std::move(from)), merges(vocabulary.merges.size()) {}
+  explicit Body(Vocabulary from) : table(std::move(from)) {}
 
   void index_tokens();
-  Status index_merges();
   void find_end_tokens();
-  void encode_plain(std::string_view text, std::vector<TokenId>& out) const;
+  void encode_plain(std::string_view text, bool first, std::vector<TokenId>& out) const;
   std::vector<TokenId> encode(std::string_view text, std::span<const TrustedStretch> trusted) const;
 
-  Vocabulary vocabulary;
-  WordRules rules = WordRules::kGpt2;
-  MergeTable merges;
+  TokenTable table;
+  std::unique_ptr<TextEncoder> encoder;  ///< borrows from table
   SpecialTokens specials;
-  std::array<TokenId, 256> byte_tokens{};
-  std::unordered_map<std::string_view, TokenId> by_text;  ///< views into vocabulary.tokens
-  /// Raw bytes of whole words that are tokens; only where the rules take them before merging.
-  std::unordered_map<std::string, TokenId> whole_words;
   std::string bytes;                      ///< raw bytes of all tokens, one after the other
   std::vector<std::size_t> bytes_starts;  ///< [tokens + 1] offsets into bytes
   std::vector<TokenId> ends;
+  bool strips_blank = false;  ///< decode() takes the first blank away again
 };
 
 void Tokenizer::Body::index_tokens() {
-  const ByteAlphabet alphabet;
-  const bool wants_whole_words = rules == WordRules::kLlamaBpe;
+  const Vocabulary& vocabulary = table.vocabulary;
   bytes_starts.push_back(0);
   for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
-    const std::string& token = vocabulary.tokens[i];
     const TokenType type = vocabulary.types[i];
     const auto id = static_cast<TokenId>(i);
-    by_text.try_emplace(token, id);
-    if (is_control_type(type) || type == TokenType::kUserDefined) {
-      specials.add(token, id, /*everywhere=*/type == TokenType::kUserDefined);
-    }
-    if (type == TokenType::kUserDefined) {
-      bytes += token;
-    } else if (!is_control_type(type)) {
-      const std::string raw = alphabet.bytes_of(token);
-      if (wants_whole_words) whole_words.try_emplace(raw, id);
-      bytes += raw;
-    }
+    const bool everywhere = type == TokenType::kUserDefined;
+    if (table.is_control(id) || everywhere) specials.add(vocabulary.tokens[i], id, everywhere);
+    if (!table.is_control(id)) encoder->append_bytes(id, bytes);
     bytes_starts.push_back(bytes.size());
   }
-  for (unsigned byte = 0; byte < 256; ++byte) {
-    const auto found = by_text.find(alphabet.spelling(static_cast<std::uint8_t>(byte)));
-    const bool usable = found != by_text.end() && !is_control_type(vocabulary.types[found->second]);
-    byte_tokens[byte] = usable ? found->second : -1;
-  }
-}
-
-Status Tokenizer::Body::index_merges() {
-  for (std::size_t i = 0; i < vocabulary.merges.size(); ++i) {
-    const std::string& merge = vocabulary.merges[i];
-    const auto bad = [&](std::string_view what) {
-      return invalid_argument("merges[" + std::to_string(i) + "]: expected " + std::string(what) +
-                              ", got \"" + merge + "\"");
-    };
-    const std::size_t blank = merge.find(' ', 1);
-    if (blank == std::string::npos || blank + 1 == merge.size()) {
-      return bad("two tokens with a blank between them");
-    }
-    const std::string left = merge.substr(0, blank);
-    const std::string right = merge.substr(blank + 1);
-    const auto left_at = by_text.find(left);
-    const auto right_at = by_text.find(right);
-    const auto whole_at = by_text.find(left + right);
-    if (left_at == by_text.end() || right_at == by_text.end() || whole_at == by_text.end()) {
-      return bad("two tokens that make a third of the vocabulary");
-    }
-    // Plain text must never become a control token, not even by a file that would merge into one.
-    if (is_control_type(vocabulary.types[whole_at->second])) continue;
-    merges.add(left_at->second, right_at->second, {static_cast<std::int32_t>(i), whole_at->second});
-  }
-  return ok_status();
 }
 
 void Tokenizer::Body::find_end_tokens() {
+  const Vocabulary& vocabulary = table.vocabulary;
   if (vocabulary.eos) ends.push_back(*vocabulary.eos);
   if (vocabulary.eot) ends.push_back(*vocabulary.eot);
+  ends.insert(ends.end(), vocabulary.ends.begin(), vocabulary.ends.end());
   for (const std::string_view name : kEndNames) {
-    const auto found = by_text.find(name);
-    if (found == by_text.end()) continue;
-    if (vocabulary.types[found->second] == TokenType::kControl) ends.push_back(found->second);
+    const auto found = table.by_text.find(name);
+    if (found == table.by_text.end()) continue;
+    const auto index = static_cast<std::size_t>(found->second);
+    if (vocabulary.types[index] == TokenType::kControl) ends.push_back(found->second);
   }
   std::sort(ends.begin(), ends.end());
   ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
 }
 
-/// Text without special tokens: words, then bytes, then merges.
-void Tokenizer::Body::encode_plain(std::string_view text, std::vector<TokenId>& out) const {
+void Tokenizer::Body::encode_plain(std::string_view text, bool first,
+                                   std::vector<TokenId>& out) const {
   if (text.empty()) return;
-  WordMerger merger(merges);
-  std::vector<TokenId> symbols;
-  std::size_t start = 0;
-  for (const std::size_t end : split_words(rules, text)) {
-    const std::string_view word = text.substr(start, end - start);
-    start = end;
-    if (!whole_words.empty()) {
-      const auto whole = whole_words.find(std::string(word));
-      if (whole != whole_words.end()) {
-        out.push_back(whole->second);
-        continue;
-      }
-    }
-    symbols.clear();
-    for (const char byte : word) {
-      const TokenId id = byte_tokens[static_cast<unsigned char>(byte)];
-      if (id >= 0) symbols.push_back(id);
-    }
-    merger.merge(symbols, out);
-  }
+  if (!table.vocabulary.nfc) return encoder->encode(text, first, out);
+  encoder->encode(normal_form_c(text), first, out);
 }
 
 std::vector<TokenId> Tokenizer::Body::encode(std::string_view text,
@@ -186,12 +133,12 @@ std::vector<TokenId> Tokenizer::Body::encode(std::string_view text,
       ++at;
       continue;
     }
-    encode_plain(text.substr(plain_start, at - plain_start), out);
+    encode_plain(text.substr(plain_start, at - plain_start), plain_start == 0, out);
     out.push_back(match->id);
     at += match->length;
     plain_start = at;
   }
-  encode_plain(text.substr(plain_start), out);
+  encode_plain(text.substr(plain_start), plain_start == 0, out);
   return out;
 }
 
@@ -202,15 +149,11 @@ Tokenizer::~Tokenizer() = default;
 
 Result<Tokenizer> Tokenizer::build(Vocabulary vocabulary) {
   TRY_OK(check_shape(vocabulary));
-  const auto rules = word_rules(vocabulary.pre);
-  if (!rules) {
-    return unimplemented("pre-tokenizer \"" + vocabulary.pre + "\" is not known",
-                         "tokenizer.ggml.pre");
-  }
   auto body = std::make_unique<Body>(std::move(vocabulary));
-  body->rules = *rules;
+  TRY(body->encoder, make_encoder(body->table));
+  body->strips_blank =
+      body->table.vocabulary.model == "bert" || adds_blank(body->table.vocabulary, /*first=*/true);
   body->index_tokens();
-  TRY_OK(body->index_merges());
   body->find_end_tokens();
   return Tokenizer(std::move(body));
 }
@@ -240,14 +183,21 @@ std::vector<TokenId> Tokenizer::encode(std::span<const PromptPiece> pieces) cons
 
 std::string Tokenizer::decode(std::span<const TokenId> ids, bool with_special) const {
   std::string text;
+  bool strips = body_->strips_blank;
   for (const TokenId id : ids) {
-    if (is_control(id)) {
-      if (with_special) text += body_->vocabulary.tokens[static_cast<std::size_t>(id)];
-    } else {
-      text += bytes_of(id);
-    }
+    std::string_view piece = is_control(id) ? std::string_view() : bytes_of(id);
+    if (is_control(id) && with_special) piece = vocabulary().tokens[static_cast<std::size_t>(id)];
+    // The blank that encode() put in front of the whole is none of the text.
+    if (strips && piece.starts_with(' ')) piece.remove_prefix(1);
+    strips = strips && piece.empty() && is_control(id);
+    text += piece;
   }
   return text;
+}
+
+std::string_view Tokenizer::spelling(TokenId id) const {
+  if (!is_control(id)) return bytes_of(id);
+  return vocabulary().tokens[static_cast<std::size_t>(id)];
 }
 
 std::string_view Tokenizer::bytes_of(TokenId id) const {
@@ -259,13 +209,13 @@ std::string_view Tokenizer::bytes_of(TokenId id) const {
 
 bool Tokenizer::is_control(TokenId id) const {
   CHECK(id >= 0 && id < size(), "a token id of the vocabulary");
-  return is_control_type(body_->vocabulary.types[static_cast<std::size_t>(id)]);
+  return body_->table.is_control(id);
 }
 
 std::span<const TokenId> Tokenizer::end_tokens() const { return body_->ends; }
-const Vocabulary& Tokenizer::vocabulary() const { return body_->vocabulary; }
+const Vocabulary& Tokenizer::vocabulary() const { return body_->table.vocabulary; }
 std::int32_t Tokenizer::size() const {
-  return static_cast<std::int32_t>(body_->vocabulary.tokens.size());
+  return static_cast<std::int32_t>(body_->table.vocabulary.tokens.size());
 }
 
 }  // namespace kantha::text

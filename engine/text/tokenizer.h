@@ -22,7 +22,8 @@ struct PromptPiece {
 
 class Tokenizer {
  public:
-  /// kUnimplemented names an unknown `model` or `pre`; kInvalidArgument names the bad entry.
+  /// kUnimplemented names an unknown `model` or `pre`, or what of `splits` is not known;
+  /// kInvalidArgument names the bad entry.
   static Result<Tokenizer> build(Vocabulary vocabulary);
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
@@ -35,8 +36,11 @@ class Tokenizer {
   /// template's own.
   std::vector<TokenId> encode(std::span<const PromptPiece> pieces) const;
   /// Text of the ids; control tokens are left out unless `with_special`. Invalid UTF-8 stays as
-  /// bytes.
+  /// bytes. A blank that encode() would have put in front is taken away, once, when nothing stands
+  /// before it.
   std::string decode(std::span<const TokenId> ids, bool with_special) const;
+  /// What one token looks like, also a control token; bytes, which may be part of a code point.
+  std::string_view spelling(TokenId id) const;
   /// Raw bytes of one token ("" for control tokens). CHECKs the range.
   std::string_view bytes_of(TokenId id) const;
   bool is_control(TokenId id) const;

@@ -50,6 +50,4 @@ CodeClass code_class(char32_t code) {
   return code < kDirect ? direct_classes()[code] : search_class(code);
 }
 
-bool is_punctuation(char32_t code) { return contains(punctuation_ranges(), code); }
-
 }  // namespace kantha::text

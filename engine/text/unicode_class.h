@@ -14,7 +14,5 @@ enum class CodeClass : std::uint8_t {
 
 /// Unicode 16, as the reference tokenizer has it.
 CodeClass code_class(char32_t code);
-/// \p{P}; Unicode 14.
-bool is_punctuation(char32_t code);
 
 }  // namespace kantha::text

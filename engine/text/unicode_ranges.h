@@ -27,9 +27,8 @@ struct SpecialCase {
   char32_t third;
 };
 
-std::span<const CodeRange> letter_ranges();       ///< \p{L}
-std::span<const CodeRange> number_ranges();       ///< \p{N}
-std::span<const CodeRange> punctuation_ranges();  ///< \p{P}
+std::span<const CodeRange> letter_ranges();  ///< \p{L}
+std::span<const CodeRange> number_ranges();  ///< \p{N}
 /// Case tables hold code points beyond ASCII only.
 std::span<const CaseRun> upper_runs();
 std::span<const CaseRun> lower_runs();

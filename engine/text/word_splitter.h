@@ -1,31 +1,54 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
+#include <functional>
+#include <span>
+#include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
+
+#include "base/result.h"
+#include "engine/text/split_pattern.h"
 
 /// Cuts text into the words that byte-pair merging works within ("pre-tokenization").
 ///
-/// The rules are the regular expressions of the published tokenizers, written out by hand over
-/// Unicode classes: each place is looked at a fixed number of times, so the time is linear whatever
-/// the text, and there is no backtracking to run away.
+/// The steps are the regular expressions of the published tokenizers, each applied to every stretch
+/// that the steps before it left together; a match is a word, and so is what stands between two
+/// matches. Matching never goes back, so that the time is linear for the patterns in use.
 namespace kantha::text {
 
-/// Which rules; the names are GGUF's tokenizer.ggml.pre.
-enum class WordRules {
-  kGpt2,      ///< 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-  kSmollm,    ///< each \p{N} by itself, then kGpt2 in the stretches between
-  kDefault,   ///< llama.cpp's: runs of [\p{P}$+<=>^~|], then kGpt2, then \p{N}+, then 3 digits
-  kLlamaBpe,  ///< Llama 3: contractions in any case, words with one leading sign, 1–3 digits
-  kQwen2,     ///< as kLlamaBpe with single digits; no Unicode normalisation is done
+/// Three published expressions look along a whole run of digits, to cut it into threes from its
+/// right end; they are known by their text and done by hand.
+inline constexpr std::string_view kThreesCut = R"((?=(\d{3})+(?!\d)))";
+inline constexpr std::string_view kThreesBeforeBorder = R"(\d{1,3}(?=(?:\d{3})*\b))";
+inline constexpr std::string_view kThreesOfNumbers = R"(\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N})))";
+
+/// Immutable; any thread.
+class WordSplitter {
+ public:
+  /// One step per expression; see split_pattern.h for what they may hold.
+  static Result<WordSplitter> build(std::span<const std::string> patterns);
+
+  /// End offsets of the words of `text`, ascending, the last one text.size(). A byte that is not
+  /// part of valid UTF-8 counts as one sign that is neither letter, number nor space.
+  std::vector<std::size_t> split(std::string_view text) const;
+
+ private:
+  /// Digits in groups of three from the right end of their run.
+  struct Threes {
+    SignClasses digits;         ///< class of a digit, of another sign of words, of the rest
+    bool isolates = true;       ///< cuts around the run too, not only inside
+    bool needs_border = false;  ///< only runs that no letter or mark follows
+  };
+  using Step = std::variant<SplitPattern, Threes>;
+
+  void split_stretch(std::string_view text, std::size_t start, std::size_t end, std::size_t step,
+                     std::vector<std::size_t>& ends) const;
+  void split_threes(const Threes& threes, std::string_view text, std::size_t start, std::size_t end,
+                    const std::function<void(std::size_t)>& cut) const;
+
+  std::vector<Step> steps_;
 };
-
-/// The rules for a `pre`; nothing for an unknown one.
-std::optional<WordRules> word_rules(std::string_view pre);
-
-/// End offsets of the words of `text`, ascending, the last one text.size(). A byte that is not part
-/// of valid UTF-8 counts as one sign that is neither letter, number nor space. Any thread.
-std::vector<std::size_t> split_words(WordRules rules, std::string_view text);
 
 }  // namespace kantha::text

@@ -144,8 +144,10 @@ struct BadCase {
 
 TEST(Tokenizer, RefusesWhatItDoesNotKnowByName) {
   const BadCase cases[] = {
-      {"model", [](Vocabulary& v) { v.model = "llama"; }, Code::kUnimplemented, "\"llama\""},
-      {"pre", [](Vocabulary& v) { v.pre = "tekken"; }, Code::kUnimplemented, "\"tekken\""},
+      {"model", [](Vocabulary& v) { v.model = "rwkv"; }, Code::kUnimplemented, "\"rwkv\""},
+      {"pre", [](Vocabulary& v) { v.pre = "tekno"; }, Code::kUnimplemented, "\"tekno\""},
+      {"scores", [](Vocabulary& v) { v.model = "llama"; }, Code::kInvalidArgument, "got 0"},
+      {"split", [](Vocabulary& v) { v.splits = {"(a"}; }, Code::kInvalidArgument, "at byte 2"},
       {"no tokens", [](Vocabulary& v) { v.tokens.clear(); }, Code::kInvalidArgument, "got 0"},
       {"types", [](Vocabulary& v) { v.types.pop_back(); }, Code::kInvalidArgument, "got 255"},
       {"eos", [](Vocabulary& v) { v.eos = 256; }, Code::kInvalidArgument, "eos: expected"},
