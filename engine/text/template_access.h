@@ -21,6 +21,9 @@ Result<Value> slice_of(const Value& value, std::optional<std::int64_t> start,
                        std::optional<std::int64_t> stop, std::int64_t step);
 /// Whether texts, dicts or lists have a method of the name in Python.
 bool has_method(const Value& value, std::string_view name);
+/// text.format(…) with plain fields; kUnimplemented names any other.
+Result<Value> format_text(Evaluator& evaluator, const MarkedText& format,
+                          const CallArguments& arguments);
 /// kUnimplemented names a method of Python's that is not done here.
 Result<Value> call_method(Evaluator& evaluator, const Method& method,
                           const CallArguments& arguments);

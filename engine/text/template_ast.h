@@ -84,14 +84,15 @@ struct Expression {
 };
 
 enum class StatementKind : std::uint8_t {
-  kText,      ///< text
-  kOutput,    ///< value
-  kIf,        ///< branches
-  kFor,       ///< targets, value, condition, body, otherwise
-  kSet,       ///< targets, value
-  kSetBlock,  ///< targets[0], body, filters
-  kMacro,     ///< name, parameters, body
-  kScope,     ///< body, printed in a scope of its own
+  kText,         ///< text
+  kOutput,       ///< value
+  kIf,           ///< branches
+  kFor,          ///< targets, value, condition, body, otherwise
+  kSet,          ///< targets, value
+  kSetBlock,     ///< targets[0], body, filters
+  kFilterBlock,  ///< body, filters
+  kMacro,        ///< name, parameters, body
+  kScope,        ///< body, printed in a scope of its own
   kBreak,
   kContinue,
 };

@@ -170,6 +170,7 @@ Result<Value> Evaluator::eval_step(const Value& value, const Step& step) {
     case StepKind::kCall: return call(value, step);
     case StepKind::kFilter: {
       TRY(const CallArguments arguments, eval_arguments(step.arguments));
+      if (step.filter == nullptr) return invalid_argument("no filter named '" + step.name + "'");
       return apply_filter(*step.filter, value, arguments);
     }
     case StepKind::kTest:

@@ -66,10 +66,13 @@ class Evaluator {
   Result<MarkedText> capture(const Statements& body, Scope& scope);
   Status run_output(const Statement& statement);
   Status run_set(const Statement& statement);
+  Result<Value> filtered_body(const Statement& statement);
   Status run_set_block(const Statement& statement);
+  Status run_filter_block(const Statement& statement);
   Status assign(const std::vector<Target>& targets, bool unpacks, Value value);
   Status assign_one(const Target& target, Value value);
   Status emit(const MarkedText& text);
+  Status emit_value(const Value& value);
   Result<Value> call_macro(const Statement& macro, const CallArguments& arguments);
   Error located(Error error, std::uint32_t line);
 

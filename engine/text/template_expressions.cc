@@ -382,7 +382,8 @@ Status ExpressionParser::parse_filter(std::vector<Step>& steps) {
   step.line = cursor_.peek().line;
   TRY(step.name, cursor_.expect_any_name("the name of a filter"));
   step.filter = find_filter(step.name);
-  if (step.filter == nullptr) {
+  const bool may_wait = cursor_.conditional() && !is_filter_of_jinja(step.name);
+  if (step.filter == nullptr && !may_wait) {
     return unimplemented("chat template, line " + std::to_string(step.line) + ": filter \"" +
                          step.name + "\" is not known");
   }

@@ -1,5 +1,6 @@
 #include "engine/text/template_filters.h"
 
+#include <algorithm>
 #include <array>
 
 namespace kantha::text {
@@ -13,6 +14,14 @@ const Filter* find_filter(std::string_view name) {
     }
   }
   return nullptr;
+}
+
+bool is_filter_of_jinja(std::string_view name) {
+  constexpr std::array<std::string_view, 18> kRare = {
+      "attr",    "batch",     "center",    "filesizeformat", "forceescape", "format",
+      "groupby", "pprint",    "random",    "slice",          "striptags",   "sum",
+      "urlize",  "urlencode", "wordcount", "wordwrap",       "xmlattr",     "truncate"};
+  return find_filter(name) == nullptr && std::ranges::find(kRare, name) != kRare.end();
 }
 
 }  // namespace kantha::text

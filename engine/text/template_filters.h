@@ -30,6 +30,8 @@ struct Filter {
 
 /// Null when there is none of that name.
 const Filter* find_filter(std::string_view name);
+/// Whether Jinja has a filter of the name that is not done here.
+bool is_filter_of_jinja(std::string_view name);
 
 /// The tables that find_filter searches, by what the filters work on.
 std::span<const Filter> text_filters();

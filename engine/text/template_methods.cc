@@ -265,6 +265,7 @@ Result<Value> call_method(Evaluator& evaluator, const Method& method,
     unbound.all = &arguments;
     return replace(evaluator, method.self, unbound);
   }
+  if (what == "str.format") return format_text(evaluator, *method.self.as_text(), arguments);
   for (const MethodEntry& entry : entries_of(method.self)) {
     if (entry.name != method.name) continue;
     const auto count = std::count_if(entry.parameters.begin(), entry.parameters.end(),

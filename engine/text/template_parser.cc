@@ -15,6 +15,7 @@ constexpr std::array<std::string_view, 1> kEndIf = {"endif"};
 constexpr std::array<std::string_view, 2> kAfterFor = {"else", "endfor"};
 constexpr std::array<std::string_view, 1> kEndFor = {"endfor"};
 constexpr std::array<std::string_view, 1> kEndSet = {"endset"};
+constexpr std::array<std::string_view, 1> kEndFilter = {"endfilter"};
 constexpr std::array<std::string_view, 1> kEndMacro = {"endmacro"};
 constexpr std::array<std::string_view, 1> kEndGeneration = {"endgeneration"};
 
@@ -89,6 +90,7 @@ class StatementParser {
     if (cursor_.at_name("if")) return parse_if();
     if (cursor_.at_name("for")) return parse_for();
     if (cursor_.at_name("set")) return parse_set();
+    if (cursor_.at_name("filter")) return parse_filter_block();
     if (cursor_.at_name("macro")) return parse_macro();
     if (cursor_.at_name("generation")) return parse_generation();
     if (cursor_.at_name("break")) return parse_jump(StatementKind::kBreak);
@@ -103,6 +105,7 @@ class StatementParser {
   Result<const Statement*> parse_if() {
     Statement& node = make(StatementKind::kIf);
     cursor_.take();
+    cursor_.enter_condition();
     for (;;) {
       TRY(const Expression* const condition, expressions_.parse_tuple(false));
       TRY_OK(end_block());
@@ -115,6 +118,7 @@ class StatementParser {
       TRY(Statements body, parse_body(kEndIf));
       node.branches.push_back({nullptr, std::move(body)});
     }
+    cursor_.leave_condition();
     cursor_.take();
     TRY_OK(end_block());
     return &node;
@@ -179,6 +183,16 @@ class StatementParser {
     if (node.unpacks) return cursor_.unexpected("\"=\"");
     while (cursor_.take_operator("|")) TRY_OK(expressions_.parse_filter(node.filters));
     TRY(node.body, parse_whole_body(kEndSet));
+    return &node;
+  }
+
+  Result<const Statement*> parse_filter_block() {
+    Statement& node = make(StatementKind::kFilterBlock);
+    cursor_.take();
+    do {
+      TRY_OK(expressions_.parse_filter(node.filters));
+    } while (cursor_.take_operator("|"));
+    TRY(node.body, parse_whole_body(kEndFilter));
     return &node;
   }
 

@@ -39,6 +39,10 @@ class TemplateCursor {
   /// One more level of nesting, until leave().
   Status enter();
   void leave() { --depth_; }
+  /// Inside of an if, where Jinja minds an unknown filter only when it is used.
+  bool conditional() const { return conditions_ > 0; }
+  void enter_condition() { ++conditions_; }
+  void leave_condition() { --conditions_; }
 
  private:
   bool is(LexKind kind, std::string_view text) const {
@@ -49,6 +53,7 @@ class TemplateCursor {
   std::size_t next_ = 0;
   std::size_t depth_ = 0;
   std::size_t depth_max_;
+  std::size_t conditions_ = 0;
 };
 
 /// Parses expressions into `program`.

@@ -45,6 +45,7 @@ Result<Value> map_attribute(Evaluator& evaluator, const std::vector<Value>& item
 }
 
 Result<Value> map(Evaluator& evaluator, const Value& value, const Arguments& arguments) {
+  if (!value.truthy()) return Value::list({});  // none counts as empty, as in Jinja
   TRY(const std::vector<Value> items, evaluator.items_of(value));
   if (arguments.all->positional.empty()) return map_attribute(evaluator, items, *arguments.all);
   TRY(const std::string name, name_argument(*arguments.all, 0, "a filter"));
@@ -65,6 +66,7 @@ Result<Value> map(Evaluator& evaluator, const Value& value, const Arguments& arg
 template <bool kKeeps, bool kByAttribute>
 Result<Value> choose(Evaluator& evaluator, const Value& value, const Arguments& arguments) {
   const CallArguments& all = *arguments.all;
+  if (!value.truthy()) return Value::list({});
   TRY(const std::vector<Value> items, evaluator.items_of(value));
   const std::size_t test_at = kByAttribute ? 1 : 0;
   if (kByAttribute && all.positional.empty()) return invalid_argument("expected an attribute");

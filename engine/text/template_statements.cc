@@ -67,22 +67,26 @@ Result<Value> Evaluator::checked(Value value) {
   return value;
 }
 
-/// Adds the line to an error of the statement that it comes from; limits and the template's own
-/// words stay as they are.
+/// Adds the line to an error of the statement that it comes from; the template's own words stay as
+/// they are.
 Error Evaluator::located(Error error, std::uint32_t line) {
   if (std::exchange(located_, true)) return error;
+  const bool is_limit = error.code == Code::kOutOfRange;
   const bool places = error.code == Code::kInvalidArgument || error.code == Code::kUnimplemented;
-  if (!places) return error;
+  if (!places && !is_limit) return error;
+  constexpr std::string_view kPlace = "chat template: ";
+  if (is_limit && error.message.starts_with(kPlace)) error.message.erase(0, kPlace.size());
   return std::move(error).with_context("chat template, line " + std::to_string(line));
 }
 
 Result<Evaluator::Flow> Evaluator::run_body(const Statements& body) {
   const Nesting nesting(depth_);
   if (depth_ > 8 * limits_.depth_max) {
-    return Error{Code::kOutOfRange, "chat template: calls nested too deeply"};
+    return located(Error{Code::kOutOfRange, "calls nested too deeply"},
+                   body.empty() ? 1 : body.front()->line);
   }
   for (const Statement* statement : body) {
-    TRY_OK(spend(1));
+    if (Status spent = spend(1); !spent.ok()) return located(spent.error(), statement->line);
     Result<Flow> flow = run_statement(*statement);
     if (!flow.ok()) return located(std::move(flow).error(), statement->line);
     if (flow.value() != Flow::kNext) return flow;
@@ -98,6 +102,7 @@ Result<Evaluator::Flow> Evaluator::run_statement(const Statement& statement) {
     case StatementKind::kFor: return run_for(statement);
     case StatementKind::kSet: TRY_OK(run_set(statement)); break;
     case StatementKind::kSetBlock: TRY_OK(run_set_block(statement)); break;
+    case StatementKind::kFilterBlock: TRY_OK(run_filter_block(statement)); break;
     case StatementKind::kMacro: scope_->set(statement.name, Value(&statement)); break;
     case StatementKind::kScope: return run_in_scope(statement.body);
     case StatementKind::kBreak: return Flow::kBreak;
@@ -191,6 +196,10 @@ Status Evaluator::emit(const MarkedText& text) {
 
 Status Evaluator::run_output(const Statement& statement) {
   TRY(const Value value, eval(*statement.value));
+  return emit_value(value);
+}
+
+Status Evaluator::emit_value(const Value& value) {
   if (const MarkedText* text = value.as_text()) return emit(*text);
   TRY_OK(spend(value.weight()));
   TRY(const MarkedText text, to_text(value));
@@ -202,15 +211,27 @@ Status Evaluator::run_set(const Statement& statement) {
   return assign(statement.targets, statement.unpacks, std::move(value));
 }
 
-Status Evaluator::run_set_block(const Statement& statement) {
+/// What the body prints, through the statement's filters.
+Result<Value> Evaluator::filtered_body(const Statement& statement) {
   Scope scope{scope_};
   TRY(MarkedText text, capture(statement.body, scope));
   Value value = Value::text(std::move(text));
   for (const Step& filter : statement.filters) {
     TRY(const CallArguments arguments, eval_arguments(filter.arguments));
+    if (filter.filter == nullptr) return invalid_argument("no filter named '" + filter.name + "'");
     TRY(value, apply_filter(*filter.filter, value, arguments));
   }
+  return value;
+}
+
+Status Evaluator::run_set_block(const Statement& statement) {
+  TRY(Value value, filtered_body(statement));
   return assign_one(statement.targets[0], std::move(value));
+}
+
+Status Evaluator::run_filter_block(const Statement& statement) {
+  TRY(const Value value, filtered_body(statement));
+  return emit_value(value);
 }
 
 Status Evaluator::assign(const std::vector<Target>& targets, bool unpacks, Value value) {

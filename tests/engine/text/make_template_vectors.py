@@ -7,37 +7,7 @@ Usage: make_template_vectors.py > template_vectors.json   (needs the Python pack
 """
 import json
 
-from jinja2 import nodes
-from jinja2.exceptions import TemplateError
-from jinja2.ext import Extension, loopcontrols
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-
-class Generation(Extension):
-    tags = {"generation"}
-
-    def parse(self, parser):
-        line = next(parser.stream).lineno
-        body = parser.parse_statements(["name:endgeneration"], drop_needle=True)
-        return nodes.CallBlock(self.call_method("_run"), [], [], body).set_lineno(line)
-
-    def _run(self, caller):
-        return caller()
-
-
-def raise_exception(message):
-    raise TemplateError(message)
-
-
-def tojson(x, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
-    return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators,
-                      sort_keys=sort_keys)
-
-
-environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True,
-                                            extensions=[Generation, loopcontrols])
-environment.filters["tojson"] = tojson
-environment.globals["raise_exception"] = raise_exception
+from jinja_reference import Raised, environment
 
 # Whole prompts, each rendered with every conversation.
 PROMPTS = {
@@ -224,6 +194,10 @@ CONVERSATIONS = {
 
 # Small ones, each rendered once with the conversation "tools".
 SNIPPETS = [
+    "a{% filter trim | upper %}  b {{ messages[-1].content }}\n{% endfilter %}c",
+    "{% filter indent(2) %}\nx\n{% set y = 1 %}y{% endfilter %}{{ y is defined }}",
+    "{{ '{}-{} {{x}}'.format(1, 'b') }}{{ '{1}{0}{n}'.format('a', [1], n=none) }}{{ ''.format() }}",
+    "{{ '<{}>'.format(messages[-1].content) }}",
     "{% for m in messages %}\n  {% if m.role == 'user' %}\nU:{{ m.content }}\n  {% endif %}\n{% endfor %}\nA:",
     "a\n  {%- if true %}\n b \n  {%+ if true %}\n c\n{% endif +%}\n{% endif -%}\n\n d\n",
     "x {#- c -#} y {# c #}\nz\n  {# whole line #}\nw{#+ c +#}\n!",
@@ -275,6 +249,8 @@ SNIPPETS = [
 ]
 # What must fail, and does in Jinja too.
 FAILING = [
+    "{{ '{}'.format() }}", "{{ '{x}'.format(1) }}", "{{ '{'.format(1) }}", "{{ '}'.format(1) }}",
+    "{% filter trim %}x", "{% filter nosuch %}x{% endfilter %}",
     "{{ nope.x }}", "{{ nope['x'] }}", "{{ nope() }}", "{{ nope + 1 }}", "{{ 'a' + 1 }}", "{{ 1 / 0 }}", "{{ messages[0].x.y }}",
     "{{ raise_exception('No ' ~ 'way!') }}", "{% for x in 5 %}{% endfor %}", "{{ [1] | nofilter }}", "{{ 1 is notest }}", "{% if %}",
     "{% for %}", "{% endif %}", "{% if 1 %}", "{{ 1", "{% set 1 = 2 %}", "{{ 'abc }}", "{# c", "{% raw %} x", "{{ (1 }}", "{{ 1) }}", "{{ }}",
@@ -295,7 +271,7 @@ def outcome(source, conversation):
     try:
         return {"text": render(source, conversation)}
     except Exception as error:  # whatever Jinja or the template raises
-        return {"error": str(error) if type(error) is TemplateError else None}
+        return {"error": str(error) if isinstance(error, Raised) else None}
 
 
 rows = []
