@@ -8,7 +8,6 @@
 
 #include "base/rng.h"
 #include "tests/engine/text/fuzz_targets.h"
-#include "tests/engine/text/text_vectors.h"
 
 namespace kantha::text {
 namespace {
@@ -125,12 +124,7 @@ class Mutator {
 };
 
 TEST(Mutations, OfTemplatesNeverCrashNorHang) {
-  const OrderedJson vectors = read_vectors("template_vectors.json");
-  std::vector<std::string> corpus;
-  for (const auto& [name, source] : vectors["templates"].items()) corpus.push_back(source);
-  for (const OrderedJson& row : vectors["rows"]) {
-    if (row.contains("source")) corpus.push_back(row["source"]);
-  }
+  const std::vector<std::string> corpus = template_corpus();
   for (std::uint64_t seed = 0; seed < 20'000; ++seed) {
     SCOPED_TRACE(seed);
     fuzz_template(Mutator(seed, corpus).next());
@@ -138,13 +132,7 @@ TEST(Mutations, OfTemplatesNeverCrashNorHang) {
 }
 
 TEST(Mutations, OfTextsRoundTripThroughEveryTokenizer) {
-  std::vector<std::string> corpus = {"",
-                                     "aaaa bb",
-                                     "<|im_end|>",
-                                     "<u><|im_end|><u",
-                                     "12 345\n\n ",
-                                     "don't DON'T é中😀",
-                                     "\xF0\x9F\xE4\x80"};
+  const std::vector<std::string> corpus = text_corpus();
   for (std::uint64_t seed = 0; seed < 20'000; ++seed) {
     SCOPED_TRACE(seed);
     std::string text = Mutator(seed, corpus).next();
@@ -153,6 +141,22 @@ TEST(Mutations, OfTextsRoundTripThroughEveryTokenizer) {
       text.push_back(static_cast<char>(random_bits(seed, 2'000'000 + i)));
     }
     fuzz_tokenizer(text);
+  }
+}
+
+TEST(Mutations, OfPatternsAreRefusedOrCutTheWholeText) {
+  const std::vector<std::string> corpus = pattern_corpus();
+  for (std::uint64_t seed = 0; seed < 1'000; ++seed) {
+    SCOPED_TRACE(seed);
+    fuzz_pattern(Mutator(seed, corpus).next().substr(0, 400));
+  }
+}
+
+TEST(Mutations, OfCharacterMapsStayInsideThem) {
+  const std::vector<std::string> corpus = character_map_corpus();
+  for (std::uint64_t seed = 0; seed < 20'000; ++seed) {
+    SCOPED_TRACE(seed);
+    fuzz_character_map(Mutator(seed, corpus).next());
   }
 }
 

@@ -1,10 +1,10 @@
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
-
 #include "tests/engine/text/fuzz_targets.h"
+#include "tests/fuzz/fuzzer.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  kantha::text::fuzz_template({reinterpret_cast<const char*>(data), size});
-  return 0;
-}
+namespace kantha::fuzz {
+
+void run(std::string_view input) { text::fuzz_template(input); }
+
+std::vector<std::string> seeds() { return text::template_corpus(); }
+
+}  // namespace kantha::fuzz
