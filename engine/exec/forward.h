@@ -58,6 +58,8 @@ struct LogitNotes {
   /// [S] 1 / temperature at which a row's sums are wanted; 0: they are not.
   std::span<const float> inverse_temperatures;
   std::span<float> sums;  ///< [S, blocks] block_weight of each, of the rows that want them
+  /// [S, hidden_size] the rows' hidden states as they go into the last matrix; empty: not wanted.
+  std::span<float> states = {};
 };
 
 /// CHECKs the sizes of notes.
@@ -77,13 +79,15 @@ class Forward {
   /// logits [S, vocabulary] f32, row-major. CHECKs the shapes.
   virtual void run(const Batch& batch, std::span<float> logits) = 0;
   /// As run; also notes, row-major. Unless a device has something better, they are computed from
-  /// the logits.
+  /// the logits, but for states.
   virtual void run_with_notes(const Batch& batch, std::span<float> logits, const LogitNotes& notes);
   /// Copies the content of one KV block to another (copy-on-write).
   virtual void copy_block(BlockId from, BlockId to) = 0;
   /// Of the model's layers, in the order of a Batch's slots and tables; constant.
   virtual std::span<const cache::KvGroup> groups() const { return kFullAttention; }
   virtual std::int32_t vocabulary_size() const = 0;
+  /// Width of what LogitNotes::states gets; 0: it cannot be asked for.
+  virtual std::int32_t hidden_size() const { return 0; }
   /// Largest T and S that `run` takes.
   virtual std::int32_t rows_max() const = 0;
   virtual std::int32_t logit_rows_max() const = 0;

@@ -41,6 +41,7 @@ class ForwardCpu final : public Forward {
   void copy_block(BlockId from, BlockId to) override { kv_.copy_block(from, to); }
   std::span<const cache::KvGroup> groups() const override { return kv_.layout().groups; }
   std::int32_t vocabulary_size() const override { return weights_.config.vocabulary; }
+  std::int32_t hidden_size() const override { return weights_.config.width; }
   std::int32_t rows_max() const override { return options_.rows_max; }
   std::int32_t logit_rows_max() const override { return options_.logit_rows_max; }
   int threads() const override { return pool_->threads(); }
@@ -74,6 +75,17 @@ class ForwardCpu final : public Forward {
                                  all_,     last_,    batch,   logits, notes};
     auto step = [&context](int thread) { CpuStep(context, thread).run(); };
     pool_->run_open(step);
+    if (!notes.states.empty()) write_states(batch, notes.states);
+  }
+
+  /// The logit rows once more through the last norm: they are few, and rarely asked for.
+  void write_states(const Batch& batch, std::span<float> states) const {
+    const auto width = static_cast<std::size_t>(hidden_size());
+    CHECK(states.size() == batch.logit_rows.size() * width, "states [S, hidden_size]");
+    for (std::size_t row = 0; row < batch.logit_rows.size(); ++row) {
+      kernels_.rmsnorm_row(scratch_.x_logits + row * width, weights_.output_norm, hidden_size(),
+                           weights_.config.norm_epsilon, states.data() + row * width);
+    }
   }
 
   const ForwardOptions options_;
@@ -105,7 +117,7 @@ Result<std::unique_ptr<Forward>> make_forward_cpu(const model::LlamaModel& model
   auto pool = std::make_unique<ops::cpu::ThreadPool>(options.threads);
   TRY(auto kv, CpuKvPages::allocate(model.config, options.kv));
   TRY(auto scratch, CpuScratch::allocate(model.config, options));
-  TRY(auto weights, pack_weights(model, *pool, options.progress));
+  TRY(auto weights, pack_weights(model, *pool, options));
   return std::unique_ptr<Forward>(std::make_unique<ForwardCpu>(
       options, *kernels, std::move(pool), std::move(weights), std::move(kv), std::move(scratch)));
 }

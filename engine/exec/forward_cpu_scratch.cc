@@ -27,7 +27,7 @@ class Cutter {
 
   void take(Activations& to, std::int64_t rows, std::int64_t cols) {
     to.cols = cols;
-    to.grain = Grain::kFine;  // the larger; each stage sets its own
+    to.grain.is_fine = true;  // the larger; each stage sets its own
     const std::int64_t panels = (rows + kPanelTokens - 1) / kPanelTokens;
     take(to.f32, rows * cols);
     if (cols % kBlock == 0) take(to.q8, panels * to.panel_bytes());
@@ -65,10 +65,13 @@ void cut(Cutter& cutter, const model::LlamaConfig& c, const ForwardOptions& opti
   cutter.take(to.x, rows * c.width);
   cutter.take(to.x_logits, std::int64_t{options.logit_rows_max} * c.width);
   cutter.take(to.q, rows * q_width);
-  cutter.take(to.rotations, rows * 2 * (std::int64_t{c.head_size} + 16));
+  const std::int64_t ropes = c.rope_base_windowed > 0 ? 2 : 1;
+  cutter.take(to.rotations, rows * ropes * 2 * (std::int64_t{c.head_size} + 16));
   cutter.take(to.width, rows, c.width);
   cutter.take(to.attention, rows, q_width);
   cutter.take(to.ffn, rows, c.ffn_width);
+  cutter.take(to.k, rows * c.kv_width());
+  cutter.take(to.projected, rows * c.width);
   for (ThreadScratch& thread : to.threads) cut_thread(cutter, c, thread);
 }
 

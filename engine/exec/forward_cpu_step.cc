@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/check.h"
 #include "engine/exec/row_kernels.h"
 #include "engine/ops/cpu/embedding_row.h"
 
@@ -16,6 +17,13 @@ using ops::cpu::kPanelTokens;
 using ops::cpu::PackedMatrix;
 
 constexpr std::int64_t kTile = kPanelTokens * kGroupRows;
+
+/// tile [tokens, 16] += bias [16].
+void add_bias(const float* bias, std::int64_t tokens, float* tile) {
+  for (std::int64_t t = 0; t < tokens; ++t, tile += kGroupRows) {
+    for (std::int64_t i = 0; i < kGroupRows; ++i) tile[i] += bias[i];
+  }
+}
 
 /// Rows of group `group` that are real.
 std::int64_t group_rows(const PackedMatrix& matrix, std::int64_t group) {
@@ -42,24 +50,28 @@ void CpuStep::embed() {
   const auto rows = static_cast<std::int64_t>(c_.batch.token_ids.size());
   c_.stages.take(thread_, rows, [&](std::int64_t row) {
     const TokenId token = c_.batch.token_ids[static_cast<std::size_t>(row)];
-    ops::cpu::embedding_row(c_.weights.embedding, token, scratch_.x + row * config_.width);
-    write_rotations(row);
+    float* x = scratch_.x + row * config_.width;
+    ops::cpu::embedding_row(c_.weights.embedding, token, x);
+    if (config_.embedding_scale != 1) {
+      kernels_.scale_row(x, config_.embedding_scale, config_.width, x);
+    }
+    for (std::size_t rope = 0; rope < c_.weights.ropes.size(); ++rope) write_rotations(row, rope);
   });
 }
 
-void CpuStep::write_rotations(std::int64_t row) {
+void CpuStep::write_rotations(std::int64_t row, std::size_t rope) {
+  const model::RopeTable& table = c_.weights.ropes[rope];
   const std::int64_t size = config_.head_size;
   const double position = c_.batch.positions[static_cast<std::size_t>(row)];
-  float* cosines = scratch_.rotations + row * 2 * (size + 16);
+  float* cosines = rotations(row, rope);
   float* sines = cosines + size + 16;
   for (std::int64_t d = 0; d < size; d += 2) {
-    double angle = 0;
-    if (d < config_.rope_dims) {
-      angle = position * std::pow(static_cast<double>(config_.rope_base),
-                                  -static_cast<double>(d) / config_.rope_dims);
-    }
-    const auto sine = static_cast<float>(std::sin(angle));
-    cosines[d] = cosines[d + 1] = static_cast<float>(std::cos(angle));
+    const bool turns = d < config_.rope_dims;
+    const double angle =
+        turns ? position * table.frequencies[static_cast<std::size_t>(d / 2)] : 0.0;
+    const float magnitude = turns ? table.magnitude : 1.0F;
+    const float sine = static_cast<float>(std::sin(angle)) * magnitude;
+    cosines[d] = cosines[d + 1] = static_cast<float>(std::cos(angle)) * magnitude;
     sines[d] = -sine;
     sines[d + 1] = sine;
   }
@@ -79,6 +91,7 @@ void CpuStep::layer(std::int64_t index, bool is_last) {
   const InputRows attention_in{x, rows, layer.attention_norm, q8, kQkvGrain};
   prepare_many(attention_in);
   stage([&] { query_key_value(layer, index, prepared(attention_in)); });
+  if (layer.q_norm != nullptr) stage([&] { normalise_heads(layer, index); });
   if (is_last) {
     // Only the rows whose logits are wanted go on; they move together.
     rows = static_cast<std::int64_t>(c_.last.rows.size());
@@ -87,16 +100,20 @@ void CpuStep::layer(std::int64_t index, bool is_last) {
     x = scratch_.x_logits;
   }
   stage([&] { attend(index, is_last ? c_.last : c_.all); });
-  const InputRows out_in{scratch_.attention.f32, rows, nullptr, is_quantised(layer.o.type),
-                         kOutGrain};
+  const InputRows out_in{scratch_.attention.f32,     rows,      nullptr,
+                         is_quantised(layer.o.type), kOutGrain, true};
+  const Projection out{layer.o, layer.o_bias, layer.post_attention_norm};
   prepare_many(out_in);
-  stage([&] { project(layer.o, prepared(out_in), rows, x); });
+  stage([&] { project(out, prepared(out_in), rows, x); });
+  if (out.norm != nullptr) stage([&] { add_normalised(out, rows, x); });
   const InputRows ffn_in{x, rows, layer.ffn_norm,
                          is_quantised(layer.gate.type) || is_quantised(layer.up.type),
                          kGateUpGrain};
+  const Projection down{layer.down, nullptr, layer.post_ffn_norm};
   prepare_many(ffn_in);
   stage([&] { gate_up(layer, prepared(ffn_in), rows); });
-  stage([&] { project(layer.down, ffn_activations(), rows, x); });
+  stage([&] { project(down, ffn_activations(), rows, x); });
+  if (down.norm != nullptr) stage([&] { add_normalised(down, rows, x); });
 }
 
 void CpuStep::gather_last_rows() {
@@ -110,8 +127,8 @@ void CpuStep::gather_last_rows() {
 /// cores; many are shared out.
 Activations CpuStep::prepared_place(const InputRows& in) const {
   const bool alone = in.count <= kPanelTokens;
-  Activations to = in.norm != nullptr ? (alone ? own_.width : scratch_.width)
-                                      : (alone ? own_.attention : scratch_.attention);
+  Activations to = in.is_attention ? (alone ? own_.attention : scratch_.attention)
+                                   : (alone ? own_.width : scratch_.width);
   to.grain = in.grain;
   return to;
 }
@@ -122,13 +139,15 @@ void CpuStep::prepare_row(const InputRows& in, std::int64_t row, const Activatio
     float* normal = to.f32 + row * to.cols;
     kernels_.rmsnorm_row(values, in.norm, to.cols, config_.norm_epsilon, normal);
     values = normal;
+  } else if (!in.is_attention) {
+    std::copy_n(values, to.cols, to.f32 + row * to.cols);
   }
   if (in.q8) quantise(values, to.cols, to, row);
 }
 
 /// A stage that prepares the rows where they are many.
 void CpuStep::prepare_many(const InputRows& in) {
-  if (in.count <= kPanelTokens || (in.norm == nullptr && !in.q8)) return;
+  if (in.count <= kPanelTokens || (in.is_attention && !in.q8)) return;
   const Activations to = prepared_place(in);
   stage([&] {
     c_.stages.take(thread_, (in.count + kPanelTokens - 1) / kPanelTokens, [&](std::int64_t panel) {
@@ -140,7 +159,7 @@ void CpuStep::prepare_many(const InputRows& in) {
 
 /// Inside a stage after prepare_many(): the rows, ready for a matrix.
 Activations CpuStep::prepared(const InputRows& in) {
-  if (in.norm == nullptr && !in.q8) return scratch_.attention;
+  if (in.is_attention && !in.q8) return scratch_.attention;
   const Activations to = prepared_place(in);
   if (in.count <= kPanelTokens) {
     for (std::int64_t row = 0; row < in.count; ++row) prepare_row(in, row, to);
@@ -151,28 +170,55 @@ Activations CpuStep::prepared(const InputRows& in) {
 /// Writes `count` values into row `index` of the panels, from block `first_block` on.
 void CpuStep::quantise(const float* row, std::int64_t count, const Activations& to,
                        std::int64_t index, std::int64_t first_block) const {
+  CHECK(!to.grain.is_fine || count == to.cols, "a fine row is rounded as a whole");
   std::byte* panel =
       to.q8 + index / kPanelTokens * to.panel_bytes() + first_block * to.block_bytes();
-  const auto kernel = to.grain == Grain::kFine ? kernels_.quantise_row_fine : kernels_.quantise_row;
-  kernel(row, count, panel, index % kPanelTokens);
+  if (!to.grain.is_fine) {
+    kernels_.quantise_row(row, count, panel, index % kPanelTokens);
+  } else {
+    kernels_.quantise_row_fine(row, count, to.grain.fine_from, panel, index % kPanelTokens);
+  }
 }
 
 void CpuStep::gemm(const PackedMatrix& matrix, std::int64_t group, const Activations& in,
                    std::int64_t panel, std::int64_t tokens, float* tile) const {
-  const auto& table = in.grain == Grain::kFine ? kernels_.gemm_fine : kernels_.gemm;
+  const auto& table = in.grain.is_fine ? kernels_.gemm_fine : kernels_.gemm;
   table[static_cast<std::size_t>(matrix.type)](matrix.group(group), matrix.cols, in.panel(panel),
                                                tokens, tile);
 }
 
-/// x [rows, width] += matrix · in.
-void CpuStep::project(const PackedMatrix& matrix, const Activations& in, std::int64_t rows,
-                      float* x) {
+/// x [rows, width] += residual scale · (matrix · in + bias); where that is normalised first, it
+/// waits in scratch for add_normalised().
+void CpuStep::project(const Projection& to, const Activations& in, std::int64_t rows, float* x) {
+  const PackedMatrix& matrix = to.matrix;
   for_each_tile(
       matrix.groups, rows, [&](std::int64_t group, std::int64_t panel, std::int64_t tokens) {
         gemm(matrix, group, in, panel, tokens, own_.tiles);
-        float* to = x + panel * kPanelTokens * config_.width + group * kGroupRows;
-        kernels_.add_tile(own_.tiles, tokens, group_rows(matrix, group), to, config_.width);
+        const std::int64_t first = group * kGroupRows;
+        if (to.bias != nullptr) add_bias(to.bias + first, tokens, own_.tiles);
+        const std::int64_t at = panel * kPanelTokens * config_.width + first;
+        const std::int64_t count = group_rows(matrix, group);
+        if (to.norm != nullptr) {
+          kernels_.store_tile(own_.tiles, tokens, count, scratch_.projected + at, config_.width);
+          return;
+        }
+        if (config_.residual_scale != 1) {
+          kernels_.scale_row(own_.tiles, config_.residual_scale, tokens * kGroupRows, own_.tiles);
+        }
+        kernels_.add_tile(own_.tiles, tokens, count, x + at, config_.width);
       });
+}
+
+/// x [rows, width] += residual scale · norm(projected).
+void CpuStep::add_normalised(const Projection& from, std::int64_t rows, float* x) {
+  const std::int64_t width = config_.width;
+  c_.stages.take(thread_, rows, [&](std::int64_t row) {
+    float* normal = own_.width.f32;
+    kernels_.rmsnorm_row(scratch_.projected + row * width, from.norm, width, config_.norm_epsilon,
+                         normal);
+    float* to = x + row * width;
+    for (std::int64_t i = 0; i < width; ++i) to[i] += config_.residual_scale * normal[i];
+  });
 }
 
 /// Two groups at a time: their 32 results are one block of the next matrix's input.
@@ -182,6 +228,8 @@ void CpuStep::gate_up(const CpuLayer& layer, const Activations& in, std::int64_t
   const std::int64_t groups = layer.gate.groups;
   float* gate = own_.tiles;
   float* up = own_.tiles + kTile;
+  const auto combine = config_.gate == model::GateActivation::kGeluTanh ? kernels_.gelu_mul_tile
+                                                                        : kernels_.silu_mul_tile;
   for_each_tile((groups + 1) / 2, rows,
                 [&](std::int64_t unit, std::int64_t panel, std::int64_t tokens) {
                   float* to = own_.ffn_block;
@@ -193,7 +241,7 @@ void CpuStep::gate_up(const CpuLayer& layer, const Activations& in, std::int64_t
                   for (std::int64_t g = unit * 2; g < std::min(groups, unit * 2 + 2); ++g) {
                     gemm(layer.gate, g, in, panel, tokens, gate);
                     gemm(layer.up, g, in, panel, tokens, up);
-                    kernels_.silu_mul_tile(gate, up, tokens, gate, kGroupRows);
+                    combine(gate, up, tokens, gate, kGroupRows);
                     kernels_.store_tile(gate, tokens, group_rows(layer.gate, g),
                                         to + g % 2 * kGroupRows, stride);
                   }
@@ -213,6 +261,12 @@ void CpuStep::write_logits() {
   stage([&] { write_logit_blocks(prepared(rows_in), rows); });
 }
 
+/// Scale and cap of `count` logits of a tile.
+void CpuStep::finish_logits(std::int64_t count, float* tile) const {
+  if (config_.logit_scale != 1) kernels_.scale_row(tile, config_.logit_scale, count, tile);
+  if (config_.logit_cap != 0) kernels_.cap_row(tile, count, config_.logit_cap);
+}
+
 /// By blocks of logits, so that the one who has written a block also notes what sampling
 /// will ask for while they are in the cache.
 void CpuStep::write_logit_blocks(const Activations& in, std::int64_t rows) {
@@ -226,6 +280,7 @@ void CpuStep::write_logit_blocks(const Activations& in, std::int64_t rows) {
       for (std::int64_t panel = first; panel < last; ++panel) {
         const std::int64_t tokens = std::min(kPanelTokens, rows - panel * kPanelTokens);
         gemm(matrix, group, in, panel, tokens, own_.tiles);
+        finish_logits(tokens * kGroupRows, own_.tiles);
         float* to = c_.logits.data() + panel * kPanelTokens * matrix.rows + group * kGroupRows;
         kernels_.store_tile(own_.tiles, tokens, group_rows(matrix, group), to, matrix.rows);
       }

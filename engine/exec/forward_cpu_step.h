@@ -31,7 +31,15 @@ struct InputRows {
   std::int64_t count = 0;
   const float* norm = nullptr;  ///< [cols] or null: taken as they are
   bool q8 = false;              ///< quantised too
-  Grain grain = Grain::kCoarse;
+  Grain grain;
+  bool is_attention = false;  ///< attention's output, which lies in its place already
+};
+
+/// What becomes of a matrix's results on their way into the residual stream.
+struct Projection {
+  const ops::cpu::PackedMatrix& matrix;
+  const float* bias = nullptr;  ///< [width] or null
+  const float* norm = nullptr;  ///< [width] or null: added as they are
 };
 
 /// One thread's part of one step. Every thread of the pool goes through the same stages with the
@@ -47,7 +55,12 @@ class CpuStep {
  private:
   // Stages, in order of use (forward_cpu_step.cc).
   void embed();
-  void write_rotations(std::int64_t row);
+  void write_rotations(std::int64_t row, std::size_t rope);
+  float* rotations(std::int64_t row, std::size_t rope) const {
+    const auto ropes = static_cast<std::int64_t>(c_.weights.ropes.size());
+    return scratch_.rotations +
+           (row * ropes + static_cast<std::int64_t>(rope)) * 2 * (config_.head_size + 16);
+  }
   void layer(std::int64_t index, bool is_last);
   void gather_last_rows();
   void prepare_many(const InputRows& in);
@@ -56,10 +69,11 @@ class CpuStep {
   void prepare_row(const InputRows& in, std::int64_t row, const Activations& to) const;
   void quantise(const float* row, std::int64_t count, const Activations& to, std::int64_t index,
                 std::int64_t first_block = 0) const;
-  void project(const ops::cpu::PackedMatrix& matrix, const Activations& in, std::int64_t rows,
-               float* x);
+  void project(const Projection& to, const Activations& in, std::int64_t rows, float* x);
+  void add_normalised(const Projection& from, std::int64_t rows, float* x);
   void gate_up(const CpuLayer& layer, const Activations& in, std::int64_t rows);
   void write_logits();
+  void finish_logits(std::int64_t count, float* tile) const;
   void write_logit_blocks(const Activations& in, std::int64_t rows);
   Activations ffn_activations() const {
     Activations ffn = scratch_.ffn;
@@ -74,7 +88,9 @@ class CpuStep {
                  const float* values);
   void write_value(std::int64_t index, std::int64_t row, std::int64_t first, std::int64_t count,
                    const float* values);
-  void rotate(float* values, std::int64_t row, std::int64_t first) const;
+  void normalise_heads(const CpuLayer& layer, std::int64_t index);
+  void rotate(std::int64_t index, float* values, std::int64_t row, std::int64_t first) const;
+  void rotate_row(std::int64_t index, float* values, std::int64_t row, std::int64_t count) const;
   void attend(std::int64_t index, const AttentionPlan& plan);
   void attend_item(std::int64_t index, const AttentionPlan& plan, const AttentionItem& item);
   void set_visible(const AttentionPlan& plan, const AttentionItem& item, std::int64_t window,

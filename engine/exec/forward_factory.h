@@ -1,14 +1,17 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "engine/exec/forward.h"
 #include "engine/model/llama_model.h"
 
-/// The ways to run a llama model. Both are compared with each other for ever.
+/// The ways to run a model. Both are compared with each other for ever.
 namespace kantha::exec {
 
 using PackProgress = std::function<void(std::int64_t done, std::int64_t total)>;
@@ -18,8 +21,17 @@ struct ForwardOptions {
   std::int32_t rows_max = 512;       ///< largest T of one batch
   std::int32_t logit_rows_max = 64;  ///< largest S of one batch
   std::int32_t threads = 1;          ///< compute threads, the caller's included
+  /// Positions that will be served, which decides between long and short rope factors; 0: as many
+  /// as the model was trained for.
+  std::int32_t context = 0;
   /// Told how many of how many bytes of weights are prepared, on the calling thread; may be empty.
   PackProgress progress = {};
+  /// Told once which bytes of the model will be copied, in about the order in which they are; may
+  /// be empty.
+  std::function<void(std::vector<std::span<const std::byte>> order)> plan = {};
+  /// Told which bytes of the model were copied and are hardly read again; may be empty. Called on
+  /// all compute threads at once.
+  std::function<void(std::span<const std::byte>)> release = {};
 };
 
 /// Plain truth: f32 loops over dequantised weights, one thread, f32 KV. Slow on purpose.

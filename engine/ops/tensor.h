@@ -8,16 +8,31 @@
 /// Weights as they lie in a model file: typed bytes with a shape; borrowed, never owned.
 namespace kantha::ops {
 
-/// Element types that we read. Q types are ggml's blocks of 32 along a row:
-///   Q4_0 {f16 d; u8 qs[16]}           18 bytes, x = d·(q − 8)
-///   Q4_1 {f16 d; f16 m; u8 qs[16]}    20 bytes, x = d·q + m
-///   Q8_0 {f16 d; i8 qs[32]}           34 bytes, x = d·q
-/// with element i < 16 in the low nibble of qs[i] and element i + 16 in its high nibble.
-enum class DType : std::uint8_t { kF32, kF16, kBF16, kQ4_0, kQ4_1, kQ8_0 };
+/// Element types that we read: plain floats, and ggml's blocks along a row, whose fields and
+/// formulas stand in quant_piece.h.
+enum class DType : std::uint8_t {
+  kF32,
+  kF16,
+  kBF16,
+  kQ4_0,
+  kQ4_1,
+  kQ8_0,
+  kQ5_0,
+  kQ5_1,
+  kQ2_K,
+  kQ3_K,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K,
+  kIQ4_NL,
+  kIQ4_XS,
+  kMXFP4
+};
+inline constexpr std::size_t kDTypeCount = 16;
 
-/// "F32", "Q4_1", …
+/// "F32", "Q4_1", "Q4_K", …
 std::string_view dtype_name(DType type);
-/// Elements per block: 1 or 32.
+/// Elements per block: 1, 32 or 256.
 std::int64_t dtype_block_elements(DType type);
 /// Bytes per block.
 std::int64_t dtype_block_bytes(DType type);

@@ -46,6 +46,16 @@ std::uint32_t ggml_number(ops::DType type) {
     case ops::DType::kQ4_1: return 3;
     case ops::DType::kQ8_0: return 8;
     case ops::DType::kBF16: return 30;
+    case ops::DType::kQ5_0: return 6;
+    case ops::DType::kQ5_1: return 7;
+    case ops::DType::kQ2_K: return 10;
+    case ops::DType::kQ3_K: return 11;
+    case ops::DType::kQ4_K: return 12;
+    case ops::DType::kQ5_K: return 13;
+    case ops::DType::kQ6_K: return 14;
+    case ops::DType::kIQ4_NL: return 20;
+    case ops::DType::kIQ4_XS: return 23;
+    case ops::DType::kMXFP4: return 39;
   }
   CHECK(false, "unknown dtype");
 }

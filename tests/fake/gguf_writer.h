@@ -64,8 +64,8 @@ class GgufWriter {
 /// of the block.
 Bytes quantize_row(ops::DType type, std::span<const float> values);
 
-/// Shape of a made-up model. width, ffn_width and heads * head size must be multiples of 32 for the
-/// Q types; vocabulary is at least 259.
+/// Shape of a made-up model. width, ffn_width and heads * head size must be multiples of the
+/// type's block; vocabulary is at least 259.
 struct TinyLlama {
   std::uint64_t seed = 1;
   std::int32_t layers = 2;

@@ -6,7 +6,7 @@
 
 namespace kantha::ops::cpu {
 
-/// to [cols] f32 = row `row` of `table` dequantised; Q4_1 as d·q + m with both steps rounded.
+/// to [cols] f32 = row `row` of `table` dequantised, with the bits of ref/dequantize.h.
 void embedding_row(const TensorView& table, std::int64_t row, float* to);
 
 }  // namespace kantha::ops::cpu

@@ -3,20 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/ops/cpu/packed_layout.h"
 #include "engine/ops/tensor.h"
 
 namespace kantha::ops::cpu {
 
 /// A weight matrix rearranged for the kernels: groups of 16 rows, rows padded with zeros to whole
-/// groups, blocks of 32 columns one after the other inside a group. Per group:
-///
-///   Q4_1  per block 320 B: four 64-byte vectors, then f16 d [16], f16 m [16]. Dword lane r of
-///   vector
-///         j holds row r: low nibbles are columns 4j … 4j + 3, high nibbles 16 + 4j ….
-///   Q4_0  per two blocks 576 B: the vectors of both, then f16 d [2, 16].
-///   Q8_0  per two blocks 1,088 B: 2 · eight vectors of q ^ 0x80 (vector j = columns 4j …), then
-///         f16 d [2, 16].
-///   F32, F16, BF16  per column 16 values of the same type, unchanged.
+/// groups, columns one block after the other inside a group. Quantised types lie as packed_layout.h
+/// says, with 1 … 1.06 times the file's bytes; F32, F16 and BF16 have per column 16 values of the
+/// same type, unchanged.
 ///
 /// Borrowed: the bytes live in an arena. `group_stride` lets two matrices alternate group by group.
 struct PackedMatrix {
@@ -33,11 +28,17 @@ struct PackedMatrix {
 /// True for the types whose activations are quantised.
 bool is_quantised(DType type);
 
+/// How a quantised type is packed.
+const PackedLayout& packed_layout(DType type);
+
 /// Groups of 16 that `rows` rows take.
 std::int64_t packed_groups(std::int64_t rows);
 
 /// Bytes of one packed group, a multiple of 64 for whole vectors' sake.
 std::int64_t packed_group_bytes(DType type, std::int64_t cols);
+
+/// Bytes of a panel of 8 tokens' activations, fine or not (kernel_table.h), a multiple of 64.
+std::int64_t panel_bytes(std::int64_t cols, bool is_fine);
 
 /// Writes group `index` of `from` to `to` [packed_group_bytes], which must be zeroed. The source
 /// may be unaligned. Threads may pack different groups at once.

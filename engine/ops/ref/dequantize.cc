@@ -4,12 +4,10 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "engine/ops/quant_piece.h"
 
 namespace kantha::ops::ref {
 namespace {
-
-constexpr std::size_t kBlock = 32;
-constexpr std::size_t kHalf = kBlock / 2;
 
 template <class T>
 T load(const std::byte* at) {
@@ -20,40 +18,40 @@ T load(const std::byte* at) {
 
 float load_f16(const std::byte* at) { return f16_to_f32(load<std::uint16_t>(at)); }
 
-void q4_0_block(const std::byte* block, float* out) {
-  const float scale = load_f16(block);
-  const std::byte* nibbles = block + 2;
-  for (std::size_t i = 0; i < kHalf; ++i) {
-    const int pair = std::to_integer<int>(nibbles[i]);
-    out[i] = scale * static_cast<float>((pair & 15) - 8);
-    out[i + kHalf] = scale * static_cast<float>((pair >> 4) - 8);
+/// 2^(exponent − 128), down to subnormals; the bits of the exponent byte 0 are 2^-128.
+float half_of_power(std::uint16_t exponent) {
+  const std::uint32_t bits =
+      exponent < 2 ? 0x00200000U << exponent : (std::uint32_t{exponent} - 1) << 23;
+  return std::bit_cast<float>(bits);
+}
+
+float scale_of(DType type, const QuantPiece& piece) {
+  return type == DType::kMXFP4 ? half_of_power(piece.d) : f16_to_f32(piece.d);
+}
+
+void dequantize_piece(DType type, const QuantPiece& piece, float* out) {
+  constexpr std::size_t kHalf = kPieceColumns / 2;
+  const std::int8_t* values = code_values(type);
+  const int zero = code_zero(type);
+  const float d = scale_of(type, piece);
+  const float m = f16_to_f32(piece.m);
+  for (std::size_t h = 0; h < 2; ++h) {
+    const float scale = d * static_cast<float>(piece.scales[h]);
+    const float minimum = m * static_cast<float>(piece.minimums[h]);
+    for (std::size_t i = h * kHalf; i < (h + 1) * kHalf; ++i) {
+      const int value = values != nullptr ? values[piece.codes[i]] : piece.codes[i] - zero;
+      out[i] = scale * static_cast<float>(value) - minimum;
+    }
   }
 }
 
-void q4_1_block(const std::byte* block, float* out) {
-  const float scale = load_f16(block);
-  const float low = load_f16(block + 2);
-  const std::byte* nibbles = block + 4;
-  for (std::size_t i = 0; i < kHalf; ++i) {
-    const int pair = std::to_integer<int>(nibbles[i]);
-    out[i] = scale * static_cast<float>(pair & 15) + low;
-    out[i + kHalf] = scale * static_cast<float>(pair >> 4) + low;
+void dequantize_blocks(const TensorView& weights, const std::byte* block, float* out) {
+  const std::int64_t pieces = dtype_block_elements(weights.type) / kPieceColumns;
+  for (std::int64_t at = 0; at < weights.cols; block += dtype_block_bytes(weights.type)) {
+    for (std::int64_t p = 0; p < pieces; ++p, at += kPieceColumns) {
+      dequantize_piece(weights.type, read_piece(weights.type, block, p), out + at);
+    }
   }
-}
-
-void q8_0_block(const std::byte* block, float* out) {
-  const float scale = load_f16(block);
-  for (std::size_t i = 0; i < kBlock; ++i) {
-    out[i] = scale * static_cast<float>(load<std::int8_t>(block + 2 + i));
-  }
-}
-
-template <class BlockFunction>
-void each_block(const TensorView& weights, const std::byte* row, BlockFunction function,
-                float* out) {
-  const auto block_bytes = static_cast<std::size_t>(dtype_block_bytes(weights.type));
-  const auto blocks = static_cast<std::size_t>(weights.cols) / kBlock;
-  for (std::size_t b = 0; b < blocks; ++b) function(row + b * block_bytes, out + b * kBlock);
 }
 
 }  // namespace
@@ -84,9 +82,7 @@ void dequantize_row(const TensorView& weights, std::int64_t row, std::span<float
         out[i] = std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(from + 2 * i)} << 16);
       }
       return;
-    case DType::kQ4_0: each_block(weights, from, q4_0_block, out.data()); return;
-    case DType::kQ4_1: each_block(weights, from, q4_1_block, out.data()); return;
-    case DType::kQ8_0: each_block(weights, from, q8_0_block, out.data()); return;
+    default: dequantize_blocks(weights, from, out.data());
   }
 }
 

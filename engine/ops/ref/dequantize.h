@@ -9,8 +9,8 @@
 namespace kantha::ops::ref {
 
 /// Writes row `row` of `weights` [rows, cols] to out [cols] as f32. f16 and bf16 widen exactly; Q
-/// types follow the formulas in tensor.h, each product and sum rounded to f32. The bytes need no
-/// alignment. Any thread.
+/// types follow the formulas in quant_piece.h, each product and sum rounded to f32. The bytes need
+/// no alignment. Any thread.
 void dequantize_row(const TensorView& weights, std::int64_t row, std::span<float> out);
 
 /// IEEE 754 binary16 to f32, exact.

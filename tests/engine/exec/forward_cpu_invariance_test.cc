@@ -24,12 +24,24 @@ constexpr model::LlamaConfig kConfig{.layers = 2,
                                      .vocabulary = 53,
                                      .context = 512,
                                      .rope_dims = 32};
+/// The same in whole blocks of 256.
+constexpr model::LlamaConfig kWide{.layers = 1,
+                                   .width = 256,
+                                   .heads = 8,
+                                   .kv_heads = 2,
+                                   .head_size = 32,
+                                   .ffn_width = 256,
+                                   .vocabulary = 53,
+                                   .context = 512,
+                                   .rope_dims = 32};
 // Longer than the 256 tokens at which attention is cut.
 constexpr std::int32_t kTokens = 300;
 
 class ForwardCpuInvariance : public testing::TestWithParam<DType> {
  protected:
-  ForwardCpuInvariance() : tiny_(kConfig, TinyTypes::all(GetParam())) {
+  ForwardCpuInvariance()
+      : tiny_(ops::dtype_block_elements(GetParam()) == 256 ? kWide : kConfig,
+              TinyTypes::all(GetParam())) {
     ForwardDriver driver = this->driver(1, 16);
     TestSequence s = driver.sequence(random_tokens(kTokens, kConfig.vocabulary, 1));
     driver.finish(s, 1);
@@ -126,7 +138,9 @@ TEST_P(ForwardCpuInvariance, the_instruction_set_does_not_matter) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, ForwardCpuInvariance,
-                         testing::Values(DType::kF32, DType::kQ4_0, DType::kQ4_1, DType::kQ8_0),
+                         testing::Values(DType::kF32, DType::kQ4_0, DType::kQ4_1, DType::kQ8_0,
+                                         DType::kQ5_0, DType::kQ2_K, DType::kQ5_K, DType::kQ6_K,
+                                         DType::kMXFP4),
                          [](const auto& info) { return std::string(ops::dtype_name(info.param)); });
 
 }  // namespace

@@ -23,6 +23,17 @@ constexpr model::LlamaConfig kSmall{.layers = 2,
                                     .context = 512,
                                     .rope_dims = 16};
 
+/// The same in whole blocks of 256.
+constexpr model::LlamaConfig kWide{.layers = 2,
+                                   .width = 256,
+                                   .heads = 16,
+                                   .kv_heads = 4,
+                                   .head_size = 16,
+                                   .ffn_width = 512,
+                                   .vocabulary = 53,
+                                   .context = 512,
+                                   .rope_dims = 16};
+
 model::LlamaConfig small_with(auto change) {
   model::LlamaConfig config = kSmall;
   change(config);
@@ -47,7 +58,10 @@ std::vector<Case> cases() {
   mixed.v = DType::kF16;
   mixed.up = DType::kQ8_0;
   mixed.down = DType::kBF16;
-  return {
+  TinyTypes medium;  // what files of four and a half bits a weight hold
+  medium.embedding = medium.v = medium.down = DType::kQ6_K;
+  medium.qk = medium.o = medium.gate = medium.up = DType::kQ4_K;
+  std::vector<Case> all = {
       {"F32", kSmall, floats, 16, kFloatError},
       {"F32 with blocks of 1", kSmall, floats, 1, kFloatError},
       {"F32 with blocks of 5", kSmall, floats, 5, kFloatError},
@@ -71,7 +85,15 @@ std::vector<Case> cases() {
       {"Q4_1", kSmall, TinyTypes::all(DType::kQ4_1), 16, kByteError},
       {"Q8_0", kSmall, TinyTypes::all(DType::kQ8_0), 16, kByteError},
       {"mixed types in one layer", kSmall, mixed, 16, kByteError},
+      {"Q4_K and Q6_K", kWide, medium, 16, kByteError},
   };
+  for (auto type = DType::kQ5_0; static_cast<std::size_t>(type) < ops::kDTypeCount;
+       type = static_cast<DType>(static_cast<std::size_t>(type) + 1)) {
+    const bool wide = ops::dtype_block_elements(type) == 256;
+    all.push_back({ops::dtype_name(type).data(), wide ? kWide : kSmall, TinyTypes::all(type), 16,
+                   kByteError});
+  }
+  return all;
 }
 
 TEST(ForwardCpu, equals_a_dense_forward_pass_in_double) {

@@ -96,22 +96,26 @@ TEST(RefDequantize, IsWithinHalfAStepOfWhatWasQuantised) {
   const struct {
     DType type;
     float error_max;  ///< for values within ±1
-  } cases[] = {{DType::kF32, 0},       {DType::kF16, 0.0005F}, {DType::kBF16, 0.004F},
-               {DType::kQ4_0, 0.145F}, {DType::kQ4_1, 0.07F},  {DType::kQ8_0, 0.0045F}};
-  const std::vector<float> values = random_floats(3, 3 * 64);
+  } cases[] = {{DType::kF32, 0},       {DType::kF16, 0.0005F},  {DType::kBF16, 0.004F},
+               {DType::kQ4_0, 0.145F}, {DType::kQ4_1, 0.07F},   {DType::kQ8_0, 0.0045F},
+               {DType::kQ5_0, 0.07F},  {DType::kQ5_1, 0.035F},  {DType::kQ2_K, 0.45F},
+               {DType::kQ3_K, 0.36F},  {DType::kQ4_K, 0.11F},   {DType::kQ5_K, 0.06F},
+               {DType::kQ6_K, 0.04F},  {DType::kIQ4_NL, 0.13F}, {DType::kIQ4_XS, 0.16F},
+               {DType::kMXFP4, 0.34F}};
+  const std::vector<float> values = random_floats(3, 3 * 512);
   for (const auto& c : cases) {
     std::vector<std::byte> bytes;
     for (std::size_t row = 0; row < 3; ++row) {
-      const auto packed = fake::quantize_row(c.type, std::span(values).subspan(row * 64, 64));
+      const auto packed = fake::quantize_row(c.type, std::span(values).subspan(row * 512, 512));
       bytes.insert(bytes.end(), packed.begin(), packed.end());
     }
-    const TensorView view = view_of(c.type, 3, 64, bytes);
+    const TensorView view = view_of(c.type, 3, 512, bytes);
     ASSERT_EQ(std::ssize(bytes), 3 * view.row_bytes());
-    std::vector<float> out(64);
+    std::vector<float> out(512);
     for (std::size_t row = 0; row < 3; ++row) {
       dequantize_row(view, static_cast<std::int64_t>(row), out);
-      for (std::size_t i = 0; i < 64; ++i) {
-        ASSERT_NEAR(out[i], values[row * 64 + i], c.error_max) << dtype_name(c.type) << " " << i;
+      for (std::size_t i = 0; i < 512; ++i) {
+        ASSERT_NEAR(out[i], values[row * 512 + i], c.error_max) << dtype_name(c.type) << " " << i;
       }
     }
   }

@@ -8,13 +8,13 @@ namespace kantha::ops::cpu {
 namespace {
 
 TEST(EmbeddingRow, dequantises_every_type_from_unaligned_bytes) {
-  for (const DType type :
-       {DType::kF32, DType::kF16, DType::kBF16, DType::kQ4_0, DType::kQ4_1, DType::kQ8_0}) {
-    const RandomTensor table(type, 5, 64, 9, 1.5);
+  for (std::size_t index = 0; index < kDTypeCount; ++index) {
+    const auto type = static_cast<DType>(index);
+    const RandomTensor table(type, 5, 512, 9, 1.5);
     for (std::int64_t row = 0; row < 5; ++row) {
-      float out[64];
+      float out[512];
       embedding_row(table.view(), row, out);
-      for (std::int64_t i = 0; i < 64; ++i) {
+      for (std::int64_t i = 0; i < 512; ++i) {
         EXPECT_NEAR(out[i], table.at(row, i), 1e-6) << dtype_name(type) << " " << row << "," << i;
       }
     }

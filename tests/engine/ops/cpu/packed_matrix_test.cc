@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "tests/engine/ops/cpu/kernel_tables.h"
@@ -18,11 +19,17 @@ struct Shape {
 };
 
 const Shape kShapes[] = {
-    {DType::kQ4_1, 16, 32},  {DType::kQ4_1, 17, 96},  {DType::kQ4_1, 40, 576},
-    {DType::kQ4_0, 16, 32},  {DType::kQ4_0, 33, 160}, {DType::kQ4_0, 5, 64},
-    {DType::kQ8_0, 16, 32},  {DType::kQ8_0, 31, 96},  {DType::kQ8_0, 1, 576},
-    {DType::kF32, 16, 7},    {DType::kF32, 3, 64},    {DType::kF16, 18, 33},
-    {DType::kBF16, 50, 100},
+    {DType::kQ4_1, 16, 32},   {DType::kQ4_1, 17, 96},   {DType::kQ4_1, 40, 576},
+    {DType::kQ4_0, 16, 32},   {DType::kQ4_0, 33, 160},  {DType::kQ4_0, 5, 64},
+    {DType::kQ8_0, 16, 32},   {DType::kQ8_0, 31, 96},   {DType::kQ8_0, 1, 576},
+    {DType::kF32, 16, 7},     {DType::kF32, 3, 64},     {DType::kF16, 18, 33},
+    {DType::kBF16, 50, 100},  {DType::kQ5_0, 16, 32},   {DType::kQ5_0, 37, 160},
+    {DType::kQ5_1, 16, 32},   {DType::kQ5_1, 18, 96},   {DType::kQ2_K, 16, 256},
+    {DType::kQ2_K, 21, 768},  {DType::kQ3_K, 16, 256},  {DType::kQ3_K, 33, 512},
+    {DType::kQ4_K, 16, 256},  {DType::kQ4_K, 1, 1024},  {DType::kQ5_K, 16, 256},
+    {DType::kQ5_K, 31, 512},  {DType::kQ6_K, 16, 256},  {DType::kQ6_K, 40, 768},
+    {DType::kIQ4_NL, 16, 32}, {DType::kIQ4_NL, 17, 96}, {DType::kIQ4_XS, 16, 256},
+    {DType::kIQ4_XS, 5, 512}, {DType::kMXFP4, 16, 32},  {DType::kMXFP4, 35, 224},
 };
 
 /// The shapes with coarse and with fine activations.
@@ -39,6 +46,17 @@ GemmTile gemm_of(const KernelTable& table, const Shape& shape) {
   return (shape.fine ? table.gemm_fine : table.gemm)[static_cast<std::size_t>(shape.type)];
 }
 
+constexpr float kFineFrom = 2.5F;
+
+void quantise(const KernelTable& kernels, bool fine, const float* x, std::int64_t cols,
+              std::byte* panel, std::int64_t lane) {
+  if (fine) {
+    kernels.quantise_row_fine(x, cols, kFineFrom, panel, lane);
+  } else {
+    kernels.quantise_row(x, cols, panel, lane);
+  }
+}
+
 /// Activations of 8 tokens in both forms, and the values that the kernels really see.
 struct Input {
   Input(const KernelTable& kernels, const Shape& shape, std::uint64_t seed)
@@ -46,10 +64,15 @@ struct Input {
         cols_(shape.cols),
         block_bytes_(shape.fine ? kFinePanelBlockBytes : kPanelBlockBytes) {
     if (cols_ % kBlock != 0) return;
-    panel.resize(static_cast<std::size_t>(cols_ / kBlock * block_bytes_));
-    const auto quantise = shape.fine ? kernels.quantise_row_fine : kernels.quantise_row;
+    // Blocks with and without low parts, together and alone in a panel.
     for (std::int64_t t = 0; t < 8; ++t) {
-      quantise(rows.data() + t * cols_, cols_, panel.data(), t);
+      for (std::int64_t k = t; k < cols_; k += 5 * kBlock + t) {
+        rows[static_cast<std::size_t>(t * cols_ + k)] *= 20;
+      }
+    }
+    panel.resize(static_cast<std::size_t>(panel_bytes(cols_, shape.fine)));
+    for (std::int64_t t = 0; t < 8; ++t) {
+      quantise(kernels, shape.fine, rows.data() + t * cols_, cols_, panel.data(), t);
     }
   }
 
@@ -181,6 +204,81 @@ TEST_P(PackedGemm, keeps_the_largest_integers_exact) {
       EXPECT_EQ(tile[0], static_cast<float>(32 * 127 * extreme.weight) * sign)
           << dtype_name(extreme.type);
     }
+  }
+}
+
+/// A block of one byte throughout with scales of 1.
+std::vector<std::byte> even_block(DType type, std::uint8_t byte) {
+  std::vector<std::byte> block(static_cast<std::size_t>(dtype_block_bytes(type)), std::byte{byte});
+  const _Float16 one = 1;
+  for (const ScalePlace& place : scale_places(type)) std::memcpy(&block[place.at], &one, 2);
+  if (type == DType::kMXFP4) block[0] = std::byte{128};
+  return block;
+}
+
+TEST_P(PackedGemm, keeps_the_largest_codes_of_every_type) {
+  for (std::size_t index = 0; index < kDTypeCount; ++index) {
+    const auto type = static_cast<DType>(index);
+    if (!is_quantised(type)) continue;
+    for (const int byte : {0x00, 0x7f, 0x80, 0xff}) {
+      const std::vector<std::byte> block = even_block(type, static_cast<std::uint8_t>(byte));
+      const std::int64_t cols = dtype_block_elements(type);
+      std::vector<float> weights(static_cast<std::size_t>(cols));
+      ref::dequantize_row({type, 1, cols, block}, 0, weights);
+      const std::vector<std::byte> packed = pack({type, 1, cols, block});
+      for (const bool fine : {false, true}) {
+        const Shape shape{type, 1, cols, fine};
+        std::vector<float> x(weights.size());
+        double expected = 0;
+        double magnitude = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          x[i] = weights[i] < 0 ? -127.0F : 127.0F;
+          expected += double{weights[i]} * x[i];
+          magnitude += std::abs(double{weights[i]} * x[i]);
+        }
+        std::vector<std::byte> panel(static_cast<std::size_t>(panel_bytes(cols, fine)));
+        quantise(kernels(), fine, x.data(), cols, panel.data(), 0);
+        float tile[16];
+        gemm_of(kernels(), shape)(packed.data(), cols, {panel.data(), nullptr, 0}, 1, tile);
+        EXPECT_NEAR(tile[0], expected, magnitude * 2e-6) << dtype_name(type) << " of " << byte;
+        EXPECT_EQ(tile[1], 0.0F) << dtype_name(type) << ": rows of padding give nothing";
+      }
+    }
+  }
+}
+
+TEST_P(PackedGemm, a_token_does_not_depend_on_the_low_parts_of_others) {
+  constexpr std::int64_t kCols = 256;
+  const RandomTensor weights(DType::kQ4_1, 16, kCols, 7, 0.1);
+  const std::vector<std::byte> packed = pack(weights.view());
+  const Shape shape{DType::kQ4_1, 16, kCols, true};
+  const std::vector<float> even = random_floats(kCols, 3);
+  std::vector<float> outlier = even;
+  outlier[40] = 100;
+  std::vector<std::byte> panel(static_cast<std::size_t>(panel_bytes(kCols, true)));
+  const auto tile_of_even = [&](const std::vector<float>& beside) {
+    quantise(kernels(), true, even.data(), kCols, panel.data(), 0);
+    quantise(kernels(), true, beside.data(), kCols, panel.data(), 1);
+    std::array<float, 32> tile;
+    gemm_of(kernels(), shape)(packed.data(), kCols, {panel.data(), nullptr, 0}, 2, tile.data());
+    return std::vector<float>(tile.begin(), tile.begin() + 16);
+  };
+  const std::vector<float> alone = tile_of_even(even);
+  EXPECT_EQ(tile_of_even(outlier), alone);
+  const std::byte* flags = panel.data() + kCols / kBlock * kFinePanelBlockBytes;
+  EXPECT_EQ(flags[1 * 8 + 0], std::byte{0});
+  EXPECT_NE(flags[1 * 8 + 1], std::byte{0}) << "the comparison needs a low part";
+}
+
+TEST(PackedMatrix, takes_hardly_more_room_than_the_file) {
+  for (std::size_t index = 0; index < kDTypeCount; ++index) {
+    const auto type = static_cast<DType>(index);
+    const TensorView view{type, 16, 1024, {}};
+    EXPECT_GE(packed_group_bytes(type, 1024), 16 * view.row_bytes()) << dtype_name(type);
+    EXPECT_LE(static_cast<double>(packed_group_bytes(type, 1024)),
+              1.06 * static_cast<double>(16 * view.row_bytes()))
+        << dtype_name(type);
+    EXPECT_EQ(packed_group_bytes(type, 1024) % 64, 0) << dtype_name(type);
   }
 }
 

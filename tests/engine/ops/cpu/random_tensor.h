@@ -6,10 +6,13 @@
 #include <cstring>
 #include <vector>
 
+#include "base/check.h"
 #include "base/rng.h"
+#include "engine/ops/ref/dequantize.h"
 #include "engine/ops/tensor.h"
 
-/// Seeded weights of every type, and what they mean, worked out without the code under test.
+/// Seeded weights of every type, and what they mean, worked out without the code under test: by
+/// hand for the simple types, for the others by the reference, which other tests hold to the truth.
 namespace kantha::ops::cpu {
 
 /// Uniform in [−1, 1).
@@ -23,6 +26,30 @@ inline std::vector<float> random_floats(std::size_t count, std::uint64_t seed, d
     values[i] = static_cast<float>(random_signed(seed, i) * scale);
   }
   return values;
+}
+
+/// Where a block of a type keeps an f16 scale, and the largest number that it is multiplied with.
+struct ScalePlace {
+  std::size_t at;
+  double levels;
+};
+
+inline std::vector<ScalePlace> scale_places(DType type) {
+  switch (type) {
+    case DType::kQ4_0: return {{0, 8}};
+    case DType::kQ4_1: return {{0, 15}, {2, 2}};
+    case DType::kQ8_0: return {{0, 128}};
+    case DType::kQ5_0: return {{0, 16}};
+    case DType::kQ5_1: return {{0, 31}, {2, 2}};
+    case DType::kQ2_K: return {{80, 45}, {82, 30}};
+    case DType::kQ3_K: return {{108, 128}};
+    case DType::kQ4_K: return {{0, 945}, {2, 126}};
+    case DType::kQ5_K: return {{0, 1953}, {2, 126}};
+    case DType::kQ6_K: return {{208, 4096}};
+    case DType::kIQ4_NL: return {{0, 127}};
+    case DType::kIQ4_XS: return {{0, 4064}};
+    default: return {};
+  }
 }
 
 /// A matrix that owns its bytes, at an odd address, and its exact values.
@@ -59,6 +86,7 @@ class RandomTensor {
       case DType::kQ4_0: append_nibbles(scale_ / 8, 0); break;
       case DType::kQ4_1: append_nibbles(scale_ / 8, scale_); break;
       case DType::kQ8_0: append_bytes(); break;
+      default: append_random_block();
     }
   }
 
@@ -99,6 +127,24 @@ class RandomTensor {
       append(q);
       values_.push_back(static_cast<double>(d) * q);
     }
+  }
+
+  /// Random bytes with scales of the wanted size.
+  void append_random_block() {
+    std::vector<std::byte> block(static_cast<std::size_t>(dtype_block_bytes(type_)));
+    for (std::byte& byte : block) byte = static_cast<std::byte>(random_bits(seed_, drawn_++));
+    for (const ScalePlace& place : scale_places(type_)) {
+      const auto d = static_cast<_Float16>((draw() * 0.5 + 0.75) * scale_ / place.levels);
+      std::memcpy(block.data() + place.at, &d, 2);
+    }
+    if (type_ == DType::kMXFP4) {
+      const double exponent = 128 + std::log2(scale_ / 12) + draw();
+      block[0] = static_cast<std::byte>(exponent);
+    }
+    bytes_.insert(bytes_.end(), block.begin(), block.end());
+    std::vector<float> values(static_cast<std::size_t>(dtype_block_elements(type_)));
+    ref::dequantize_row({type_, 1, std::ssize(values), block}, 0, values);
+    values_.insert(values_.end(), values.begin(), values.end());
   }
 
   std::int64_t rows_;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
+#include "engine/ops/cpu/packed_matrix.h"
 #include "tests/engine/ops/cpu/kernel_tables.h"
 #include "tests/engine/ops/cpu/random_tensor.h"
 
@@ -39,39 +41,54 @@ TEST_P(RowKernels, quantise_rounds_to_nearest_within_127_and_keeps_its_sums) {
     std::memcpy(&scale, block + kPanelScales + 5 * 4, 4);
     std::memcpy(&scaled_sum, block + kPanelSums + 5 * 4, 4);
     std::memcpy(&offset, block + kPanelOffsets + 5 * 4, 4);
+    std::int32_t half_offset;
+    std::memcpy(&half_offset, block + kPanelHalfOffsets + 5 * 4, 4);
     int sum = 0;
+    int half_sum = 0;
     int largest = 0;
     for (std::size_t i = 0; i < 32; ++i) {
       const int q = std::to_integer<std::int8_t>(block[5 * 32 + i]);
       sum += q;
+      if (i < 16) half_sum += q;
       largest = std::max(largest, std::abs(q));
       EXPECT_NEAR(scale * static_cast<float>(q), x[b * 32 + i], scale * 0.501);
     }
     EXPECT_EQ(largest, b == 1 ? 0 : 127);
     EXPECT_EQ(offset, sum * -128);
+    EXPECT_EQ(half_offset, half_sum * -128);
     EXPECT_EQ(scaled_sum, scale * static_cast<float>(sum));
   }
 }
 
-TEST_P(RowKernels, quantise_fine_splits_fifteen_bits_into_two_bytes) {
-  const auto x = random_floats(64, 8, 10);
-  std::vector<std::byte> panel(2 * kFinePanelBlockBytes);
-  kernels().quantise_row_fine(x.data(), 64, panel.data(), 3);
-  for (std::size_t b = 0; b < 2; ++b) {
+TEST_P(RowKernels, quantise_fine_splits_fifteen_bits_of_large_blocks_into_two_bytes) {
+  auto x = random_floats(96, 8, 1);
+  for (std::size_t i = 32; i < 64; ++i) x[i] *= 10;
+  std::vector<std::byte> panel(static_cast<std::size_t>(panel_bytes(96, true)));
+  kernels().quantise_row_fine(x.data(), 96, 1.5F, panel.data(), 3);
+  for (std::size_t b = 0; b < 3; ++b) {
     const std::byte* block = panel.data() + b * kFinePanelBlockBytes;
     float scale;
     std::int32_t offset;
     std::memcpy(&scale, block + kPanelScales + 3 * 4, 4);
     std::memcpy(&offset, block + kPanelOffsets + 3 * 4, 4);
+    std::int32_t half_offset;
+    std::memcpy(&half_offset, block + kPanelHalfOffsets + 3 * 4, 4);
+    const float step = b == 1 ? scale : scale * 128;
     int sum = 0;
+    int half_sum = 0;
     for (std::size_t i = 0; i < 32; ++i) {
-      const int q = std::to_integer<std::int8_t>(block[3 * 32 + i]) * 128 +
-                    std::to_integer<std::int8_t>(block[kPanelLow + 3 * 32 + i]);
+      const int low = std::to_integer<std::int8_t>(block[kPanelLow + 3 * 32 + i]);
+      const int q = std::to_integer<std::int8_t>(block[3 * 32 + i]) * 128 + low;
+      if (b != 1) EXPECT_EQ(low, 0);
       sum += q;
-      EXPECT_NEAR(scale * static_cast<float>(q), x[b * 32 + i], scale * 0.51);
+      if (i < 16) half_sum += q;
+      EXPECT_NEAR(scale * static_cast<float>(q), x[b * 32 + i], step * 0.51);
     }
+    EXPECT_EQ(half_offset, half_sum * -128);
     EXPECT_EQ(offset, sum * -128);
-    EXPECT_LT(scale, 10.0F / 16000);
+    EXPECT_LT(scale, (b == 1 ? 10.0F : 1.0F) / 16000);
+    const std::byte flag = panel[3 * kFinePanelBlockBytes + b * 8 + 3];
+    EXPECT_EQ(flag != std::byte{0}, b == 1);
   }
 }
 
@@ -84,6 +101,31 @@ TEST_P(RowKernels, silu_mul_equals_its_definition_from_tiny_to_huge) {
   for (std::size_t i = 0; i < 16; ++i) {
     const double expected = 2 * gate[i] / (1 + std::exp(-double{gate[i]}));
     EXPECT_NEAR(out[i], expected, std::abs(expected) * 1e-6 + 1e-30) << gate[i];
+  }
+}
+
+TEST_P(RowKernels, gelu_mul_equals_its_definition_from_tiny_to_huge) {
+  std::vector<float> gate = {-1000, -100, -80, -20, -5, -1,  -1e-3F, 0,
+                             1e-3F, 1,    5,   20,  80, 100, 1000,   3};
+  const std::vector<float> up(16, 2);
+  float out[16];
+  kernels().gelu_mul_tile(gate.data(), up.data(), 1, out, 16);
+  for (std::size_t i = 0; i < 16; ++i) {
+    const double x = gate[i];
+    const double inner = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
+    const double expected = x * (1 + std::tanh(inner));
+    EXPECT_NEAR(out[i], expected, std::abs(expected) * 1e-6 + 1e-6) << x;
+  }
+}
+
+TEST_P(RowKernels, cap_follows_tanh_and_never_passes_the_cap) {
+  std::vector<float> x = {-1e30F, -1000, -60, -50, -5, -1, -1e-3F, 0,
+                          1e-3F,  1,     5,   50,  60, 99, 1000,   1e30F};
+  const auto before = x;
+  kernels().cap_row(x.data(), 16, 50);
+  for (std::size_t i = 0; i < 16; ++i) {
+    EXPECT_NEAR(x[i], 50 * std::tanh(double{before[i]} / 50), 2e-5) << before[i];
+    EXPECT_LE(std::abs(x[i]), 50);
   }
 }
 
@@ -142,7 +184,10 @@ TEST(RowKernelTables, give_the_same_bits) {
   std::vector<std::vector<std::byte>> panels;
   for (const KernelTable* table : runnable_tables()) {
     const auto x = random_floats(608, 6, 9);
-    std::vector<float> out(x.size() * 2);
+    std::vector<float> out(x.size() * 3);
+    table->gelu_mul_tile(x.data(), x.data() + 304, 19, out.data() + 1216, 16);
+    std::copy_n(x.data(), 304, out.data() + 1520);
+    table->cap_row(out.data() + 1520, 304, 3);
     table->rmsnorm_row(x.data(), x.data(), 601, 1e-5F, out.data());
     table->silu_mul_tile(x.data(), x.data() + 304, 19, out.data() + 608, 16);
     std::vector<std::byte> panel(19 * kPanelBlockBytes);
