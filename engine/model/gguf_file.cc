@@ -103,10 +103,29 @@ std::optional<ops::DType> dtype_of(std::uint32_t ggml_type) {
     case 1: return ops::DType::kF16;
     case 2: return ops::DType::kQ4_0;
     case 3: return ops::DType::kQ4_1;
+    case 6: return ops::DType::kQ5_0;
+    case 7: return ops::DType::kQ5_1;
     case 8: return ops::DType::kQ8_0;
+    case 10: return ops::DType::kQ2_K;
+    case 11: return ops::DType::kQ3_K;
+    case 12: return ops::DType::kQ4_K;
+    case 13: return ops::DType::kQ5_K;
+    case 14: return ops::DType::kQ6_K;
+    case 20: return ops::DType::kIQ4_NL;
+    case 23: return ops::DType::kIQ4_XS;
     case 30: return ops::DType::kBF16;
+    case 39: return ops::DType::kMXFP4;
     default: return std::nullopt;
   }
+}
+
+std::string supported_types() {
+  std::string names;
+  for (std::size_t i = 0; i < ops::kDTypeCount; ++i) {
+    if (i > 0) names += i + 1 < ops::kDTypeCount ? ", " : " and ";
+    names += ops::dtype_name(static_cast<ops::DType>(i));
+  }
+  return names;
 }
 
 /// Dimensions at the cursor, positive, their product within int64.
@@ -137,10 +156,9 @@ Status set_shape(const ByteCursor& at, std::string_view field, std::uint32_t typ
                  TensorInfo& info) {
   const auto dtype = dtype_of(type);
   if (!dtype) {
-    return unimplemented(fmt::format(
-        "tensor {}: type {} (number {}) is not supported; supported are F32, F16, BF16, "
-        "Q4_0, Q4_1 and Q8_0",
-        field, ggml_type_name(type), type));
+    return unimplemented(
+        fmt::format("tensor {}: type {} (number {}) is not supported; supported are {}", field,
+                    ggml_type_name(type), type, supported_types()));
   }
   const std::int64_t block = ops::dtype_block_elements(*dtype);
   ops::TensorView& view = info.tensor.view;

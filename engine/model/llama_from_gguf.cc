@@ -3,114 +3,90 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <limits>
 #include <string>
-#include <unordered_map>
+
+#include "engine/model/rope_scaling.h"
 
 namespace kantha::model {
 namespace {
 
-/// Hands out tensors by name and remembers which nobody asked for.
-class TensorTable {
- public:
-  explicit TensorTable(const GgufFile& file) {
-    for (const GgufTensor& tensor : file.tensors) left_.emplace(tensor.name, &tensor);
-  }
+constexpr TensorNames kNames = {.embedding = "token_embd.weight",
+                                .output = "output.weight",
+                                .output_norm = "output_norm.weight",
+                                .layer = "blk.{}.",
+                                .attention_norm = "attn_norm",
+                                .q = "attn_q",
+                                .k = "attn_k",
+                                .v = "attn_v",
+                                .qkv = "attn_qkv",
+                                .o = "attn_output",
+                                .q_norm = "attn_q_norm",
+                                .k_norm = "attn_k_norm",
+                                .post_attention_norm = "post_attention_norm",
+                                .ffn_norm = "ffn_norm",
+                                .gate = "ffn_gate",
+                                .up = "ffn_up",
+                                .gate_up = "ffn_up",
+                                .down = "ffn_down",
+                                .post_ffn_norm = "post_ffw_norm"};
 
-  bool has(const std::string& name) const { return left_.contains(name); }
-
-  /// The tensor `name`, which must be [rows, cols]; taken out of the table.
-  Result<ops::TensorView> take(const std::string& name, std::int64_t rows, std::int64_t cols) {
-    const auto found = left_.find(name);
-    if (found == left_.end()) return data_loss(fmt::format("tensor {}: is missing", name));
-    const GgufTensor& tensor = *found->second;
-    if (tensor.dims.size() > 2 || tensor.view.rows != rows || tensor.view.cols != cols) {
-      return data_loss(fmt::format("tensor {}: expected [{}, {}] from the keys, got [{}, {}]", name,
-                                   rows, cols, tensor.view.rows, tensor.view.cols));
+/// A tensor of rope factors [rope_dims / 2], each above 0.
+Result<std::vector<double>> take_factors(TensorTable& table, const std::string& name,
+                                         const LlamaConfig& config) {
+  OwnedFloats owned;
+  TRY(const auto view, table.take_vector(name, config.rope_dims / 2, owned));
+  std::vector<double> factors(static_cast<std::size_t>(view.cols));
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    float factor = 0;
+    std::memcpy(&factor, view.bytes.data() + i * sizeof(float), sizeof(float));
+    if (!(factor > 1e-3F && factor < 1e6F)) {
+      return data_loss(fmt::format(
+          "tensor {}: factor {}: expected a number in (0.001, 1e6), got {}", name, i, factor));
     }
-    const ops::TensorView view = tensor.view;
-    left_.erase(found);
-    return view;
+    factors[i] = double{factor};
   }
-
-  /// A norm's weights: [cols] f32.
-  Result<ops::TensorView> take_f32(const std::string& name, std::int64_t cols) {
-    TRY(const auto view, take(name, 1, cols));
-    if (view.type != ops::DType::kF32) {
-      return unimplemented(fmt::format("tensor {}: type {} is not supported here, F32 is", name,
-                                       ops::dtype_name(view.type)));
-    }
-    return view;
-  }
-
-  /// The first, by name, that was not taken; empty when all were.
-  std::string first_left() const {
-    std::string_view first;
-    for (const auto& [name, tensor] : left_) {
-      if (first.empty() || name < first) first = name;
-    }
-    return std::string(first);
-  }
-
- private:
-  std::unordered_map<std::string_view, const GgufTensor*> left_;
-};
-
-Result<LlamaLayer> take_layer(TensorTable& table, const LlamaConfig& config, std::int32_t index) {
-  const auto name = [index](std::string_view part) {
-    return fmt::format("blk.{}.{}.weight", index, part);
-  };
-  const std::int64_t width = config.width;
-  const std::int64_t q_width = std::int64_t{config.heads} * config.head_size;
-  LlamaLayer layer;
-  TRY(layer.attention_norm, table.take_f32(name("attn_norm"), width));
-  TRY(layer.q, table.take(name("attn_q"), q_width, width));
-  TRY(layer.k, table.take(name("attn_k"), config.kv_width(), width));
-  TRY(layer.v, table.take(name("attn_v"), config.kv_width(), width));
-  TRY(layer.o, table.take(name("attn_output"), width, q_width));
-  TRY(layer.ffn_norm, table.take_f32(name("ffn_norm"), width));
-  TRY(layer.gate, table.take(name("ffn_gate"), config.ffn_width, width));
-  TRY(layer.up, table.take(name("ffn_up"), config.ffn_width, width));
-  TRY(layer.down, table.take(name("ffn_down"), width, config.ffn_width));
-  return layer;
+  return factors;
 }
 
-/// Llama 3's per-frequency divisors; all ones say nothing and are let pass.
-Status check_rope_factors(TensorTable& table, const LlamaConfig& config) {
-  const std::string name = "rope_freqs.weight";
-  if (!table.has(name)) return ok_status();
-  TRY(const auto factors, table.take_f32(name, config.rope_dims / 2));
-  for (std::int64_t i = 0; i < factors.cols; ++i) {
-    float factor = 0;
-    std::memcpy(&factor, factors.bytes.data() + i * sizeof(float), sizeof(float));
-    if (factor != 1.0F) {
-      return unimplemented(
-          fmt::format("tensor {}: rope factor {} at {} is not supported, 1 is", name, factor, i));
-    }
+/// Llama 3's per-frequency divisors, and phi 3's two sets, are tensors.
+Status read_rope_factors(TensorTable& table, const GgufMetadata& metadata, LlamaConfig& config) {
+  if (table.has("rope_freqs.weight")) {
+    TRY(config.rope_divisors, take_factors(table, "rope_freqs.weight", config));
   }
-  return ok_status();
+  if (!table.has("rope_factors_long.weight")) return ok_status();
+  TRY(const auto architecture, architecture_of_gguf(metadata));
+  const auto key = [&](std::string_view end) {
+    return fmt::format("{}.rope.scaling.{}", architecture->name, end);
+  };
+  RopeScaling scaling;
+  scaling.kind = RopeScalingKind::kLongRope;
+  TRY(scaling.long_factors, take_factors(table, "rope_factors_long.weight", config));
+  TRY(scaling.short_factors, take_factors(table, "rope_factors_short.weight", config));
+  TRY(const auto original, metadata.integer(key("original_context_length"), 0,
+                                            std::numeric_limits<std::int32_t>::max()));
+  scaling.original_context = static_cast<std::int32_t>(original.value_or(config.context));
+  TRY(const auto magnitude, metadata.real(key("attn_factor")));
+  if (magnitude) scaling.attention_factor = *magnitude;
+  return apply_rope_scaling(scaling, config);
 }
 
 }  // namespace
 
 Result<LlamaModel> llama_from_gguf(const GgufFile& file) {
+  TRY(const auto traits, architecture_of_gguf(file.metadata));
   LlamaModel model;
   TRY(model.config, llama_config_from_gguf(file.metadata));
-  const LlamaConfig& config = model.config;
-  TensorTable table(file);
-  TRY(model.embedding, table.take("token_embd.weight", config.vocabulary, config.width));
-  for (std::int32_t i = 0; i < config.layers; ++i) {
-    TRY(auto layer, take_layer(table, config, i));
-    model.layers.push_back(layer);
+  TensorTable table;
+  for (const GgufTensor& tensor : file.tensors) {
+    table.add(tensor.name, {tensor.dims.rbegin(), tensor.dims.rend()}, tensor.view);
   }
-  TRY(model.output_norm, table.take_f32("output_norm.weight", config.width));
-  model.output = model.embedding;
-  if (table.has("output.weight")) {
-    TRY(model.output, table.take("output.weight", config.vocabulary, config.width));
-  }
-  TRY_OK(check_rope_factors(table, config));
+  TRY_OK(take_weights(table, {.traits = *traits, .names = kNames}, model));
+  if (model.output.empty()) model.output = model.embedding;
+  TRY_OK(read_rope_factors(table, file.metadata, model.config));
   if (const std::string extra = table.first_left(); !extra.empty()) {
-    return unimplemented(
-        fmt::format("tensor {}: has no place in a llama model that we know", quote(extra)));
+    return unimplemented(fmt::format("tensor {}: has no place in a {} model that we know",
+                                     quote(extra), traits->name));
   }
   return model;
 }

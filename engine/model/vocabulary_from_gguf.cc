@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstring>
 #include <optional>
 
 namespace kantha::model {
@@ -63,6 +64,53 @@ Status read_types(const GgufMetadata& metadata, text::Vocabulary& vocabulary) {
   return ok_status();
 }
 
+Status read_scores(const GgufMetadata& metadata, text::Vocabulary& vocabulary) {
+  constexpr std::string_view kScores = "tokenizer.ggml.scores";
+  const GgufValue* value = metadata.find(kScores);
+  if (value == nullptr) return ok_status();
+  if (value->type != GgufType::kArray || value->element != GgufType::kF32) {
+    return data_loss(fmt::format("{}: expected an array of f32, got {}", kScores,
+                                 gguf_type_name(value->element)));
+  }
+  if (value->count != vocabulary.tokens.size()) {
+    return data_loss(fmt::format("{}: {} scores for {} tokens", kScores, value->count,
+                                 vocabulary.tokens.size()));
+  }
+  vocabulary.scores.resize(vocabulary.tokens.size());
+  std::memcpy(vocabulary.scores.data(), value->raw.data(), value->raw.size());
+  return ok_status();
+}
+
+Status read_charsmap(const GgufMetadata& metadata, text::Vocabulary& vocabulary) {
+  constexpr std::string_view kMap = "tokenizer.ggml.precompiled_charsmap";
+  const GgufValue* value = metadata.find(kMap);
+  if (value == nullptr) return ok_status();
+  const bool bytes = value->element == GgufType::kU8 || value->element == GgufType::kI8;
+  if (value->type != GgufType::kArray || !bytes) {
+    return data_loss(
+        fmt::format("{}: expected an array of u8, got {}", kMap, gguf_type_name(value->element)));
+  }
+  vocabulary.charsmap.assign(reinterpret_cast<const char*>(value->raw.data()), value->raw.size());
+  return ok_status();
+}
+
+/// Where a file says nothing: SentencePiece BPE and BERT begin with BOS, T5 ends with EOS, and of
+/// byte-level BPE the pre-tokenizer's name tells.
+Status read_frame(const GgufMetadata& metadata, text::Vocabulary& vocabulary) {
+  const std::string& model = vocabulary.model;
+  TRY(const auto add_bos, metadata.flag("tokenizer.ggml.add_bos_token"));
+  vocabulary.add_bos = add_bos.value_or(text::adds_bos_by_default(vocabulary));
+  TRY(const auto add_eos, metadata.flag("tokenizer.ggml.add_eos_token"));
+  vocabulary.add_eos = add_eos.value_or(model == "t5" || model == "bert");
+  TRY(const auto blank, metadata.flag("tokenizer.ggml.add_space_prefix"));
+  if (blank) {
+    vocabulary.space_prefix = *blank ? text::SpacePrefix::kAlways : text::SpacePrefix::kNever;
+  }
+  TRY(const auto extra, metadata.flag("tokenizer.ggml.remove_extra_whitespaces"));
+  vocabulary.remove_extra_spaces = extra.value_or(false);
+  return ok_status();
+}
+
 Status read_special_ids(const GgufMetadata& metadata, text::Vocabulary& vocabulary) {
   const std::pair<std::string_view, std::optional<TokenId>*> ids[] = {
       {"tokenizer.ggml.bos_token_id", &vocabulary.bos},
@@ -76,6 +124,11 @@ Status read_special_ids(const GgufMetadata& metadata, text::Vocabulary& vocabula
     TRY(const auto id, metadata.integer(key, 0, last));
     if (id) *target = static_cast<TokenId>(*id);
   }
+  // BERT's names for what begins and ends a text; the second one is spelled as the files have it.
+  TRY(const auto cls, metadata.integer("tokenizer.ggml.cls_token_id", 0, last));
+  if (cls && !vocabulary.bos) vocabulary.bos = static_cast<TokenId>(*cls);
+  TRY(const auto sep, metadata.integer("tokenizer.ggml.seperator_token_id", 0, last));
+  if (sep && !vocabulary.eos) vocabulary.eos = static_cast<TokenId>(*sep);
   return ok_status();
 }
 
@@ -107,10 +160,9 @@ Result<text::Vocabulary> vocabulary_from_gguf(const GgufMetadata& metadata) {
   TRY(const auto merges, metadata.texts("tokenizer.ggml.merges"));
   vocabulary.merges.assign(merges.begin(), merges.end());
   TRY_OK(read_special_ids(metadata, vocabulary));
-  TRY(const auto add_bos, metadata.flag("tokenizer.ggml.add_bos_token"));
-  vocabulary.add_bos = add_bos.value_or(false);
-  TRY(const auto add_eos, metadata.flag("tokenizer.ggml.add_eos_token"));
-  vocabulary.add_eos = add_eos.value_or(false);
+  TRY_OK(read_scores(metadata, vocabulary));
+  TRY_OK(read_charsmap(metadata, vocabulary));
+  TRY_OK(read_frame(metadata, vocabulary));
   return vocabulary;
 }
 

@@ -88,17 +88,12 @@ TEST(LlamaFromGguf, RefusesKeysThatAreMissingOrAbsurd) {
 
 TEST(LlamaFromGguf, RefusesByNameWhatItDoesNotCompute) {
   const Case cases[] = {
-      {"architecture", with_text("general.architecture", "qwen2"),
-       "unimplemented: general.architecture: \"qwen2\""},
-      {"linear scaling", with_text("llama.rope.scaling.type", "linear"),
-       "unimplemented: llama.rope.scaling.type: \"linear\""},
-      {"yarn", with_text("llama.rope.scaling.type", "yarn"), "\"yarn\""},
-      {"factor", with_f32("llama.rope.scaling.factor", 2),
-       "unimplemented: llama.rope.scaling.factor"},
-      {"old factor", with_f32("llama.rope.scale_linear", 4),
-       "unimplemented: llama.rope.scale_linear"},
-      {"scaling key", with_u32("llama.rope.scaling.original_context_length", 4),
-       "unimplemented: llama.rope.scaling.original"},
+      {"architecture", with_text("general.architecture", "mamba"),
+       "unimplemented: general.architecture: \"mamba\" is not supported; llama, mistral,"},
+      {"dynamic scaling", with_text("llama.rope.scaling.type", "dynamic"),
+       "unimplemented: llama.rope.scaling.type: \"dynamic\""},
+      {"scaling key", with_u32("llama.rope.scaling.alpha", 4),
+       "unimplemented: \"llama.rope.scaling.alpha\""},
       {"experts", with_u32("llama.expert_count", 8), "unimplemented: llama.expert_count: 8"},
       {"unknown key", with_f32("llama.logit_scale", 2), "unimplemented: \"llama.logit_scale\""},
       {"window", with_u32("llama.attention.sliding_window", 4),
@@ -149,18 +144,31 @@ TEST(LlamaFromGguf, HoldsTensorsAgainstTheKeys) {
        "blk.0.attn_k.weight: expected [32, 64] from the keys, got [64, 64]"},
       {"turned k", replace("blk.0.attn_k.weight", 64, 32, DType::kF32), "got [64, 32]"},
       {"long norm", replace("blk.0.ffn_norm.weight", 0, 96, DType::kF32), "expected [1, 64]"},
-      {"f16 norm", replace("blk.0.ffn_norm.weight", 0, 64, DType::kF16),
-       "unimplemented: tensor blk.0.ffn_norm.weight: type F16"},
+      {"Q8_0 norm", replace("blk.0.ffn_norm.weight", 0, 64, DType::kQ8_0),
+       "unimplemented: tensor blk.0.ffn_norm.weight: type Q8_0"},
+      {"f16 norm", replace("blk.0.ffn_norm.weight", 0, 64, DType::kF16), "loaded"},
       {"mixed types", replace("blk.0.attn_k.weight", 32, 64, DType::kQ4_0), "loaded"},
-      {"bias", replace("blk.0.attn_q.bias", 0, 64, DType::kF32),
-       "unimplemented: tensor \"blk.0.attn_q.bias\": has no place"},
+      {"bias", replace("blk.0.attn_q.bias", 0, 64, DType::kF32), "loaded"},
+      {"long bias", replace("blk.0.attn_q.bias", 0, 96, DType::kF32), "expected [1, 64]"},
+      {"feed-forward bias", replace("blk.0.ffn_up.bias", 0, 96, DType::kF32),
+       "unimplemented: tensor \"blk.0.ffn_up.bias\": has no place"},
       {"layer too many", replace("blk.2.attn_q.weight", 64, 64, DType::kF32),
        "\"blk.2.attn_q.weight\": has no place"},
   };
   expect_all(cases);
 }
 
-TEST(LlamaFromGguf, RopeFactorsOfOneSayNothingAndOthersAreRefused) {
+/// The tiny model's config after a change.
+LlamaConfig config_after(const std::function<void(GgufWriter&)>& change) {
+  GgufWriter writer = fake::tiny_llama_writer({});
+  change(writer);
+  const Bytes bytes = writer.finish();
+  const auto loaded = model_from_bytes(bytes);
+  EXPECT_TRUE(loaded.ok()) << loaded.error().to_string();
+  return loaded.ok() ? loaded->llama.config : LlamaConfig{};
+}
+
+TEST(LlamaFromGguf, RopeFactorsDivideTheFrequencies) {
   const auto with_factors = [](float last) {
     return [last](GgufWriter& w) {
       std::vector<float> factors(8, 1.0F);
@@ -168,10 +176,24 @@ TEST(LlamaFromGguf, RopeFactorsOfOneSayNothingAndOthersAreRefused) {
       w.tensor("rope_freqs.weight", 0, 8, ops::DType::kF32, factors);
     };
   };
-  EXPECT_EQ(refusal_after(with_factors(1.0F)), "loaded");
-  EXPECT_NE(refusal_after(with_factors(2.0F))
-                .find("unimplemented: tensor rope_freqs.weight: rope factor 2 at 7"),
+  EXPECT_EQ(config_after(with_factors(2.0F)).rope_divisors,
+            (std::vector<double>{1, 1, 1, 1, 1, 1, 1, 2}));
+  EXPECT_NE(refusal_after(with_factors(0.0F)).find("tensor rope_freqs.weight: factor 7"),
             std::string::npos);
+}
+
+TEST(LlamaFromGguf, EverySpellingOfLinearScalingIsOne) {
+  const std::vector<double> fours(8, 4.0);
+  EXPECT_EQ(config_after(with_f32("llama.rope.scale_linear", 4)).rope_divisors, fours);
+  EXPECT_EQ(config_after(with_f32("llama.rope.scaling.factor", 4)).rope_divisors, fours);
+  EXPECT_EQ(config_after([](GgufWriter& w) {
+              w.text("llama.rope.scaling.type", "linear").f32("llama.rope.scaling.factor", 4);
+            }).rope_divisors,
+            fours);
+  const LlamaConfig none = config_after([](GgufWriter& w) {
+    w.text("llama.rope.scaling.type", "none").f32("llama.rope.scaling.factor", 4);
+  });
+  EXPECT_TRUE(none.rope_divisors.empty());
 }
 
 TEST(LlamaFromGguf, OutputIsTheEmbeddingOnlyWhenThereIsNone) {

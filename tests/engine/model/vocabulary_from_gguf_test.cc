@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+
 #include "engine/model/gguf_file.h"
 #include "tests/fake/gguf_writer.h"
 
@@ -62,6 +64,79 @@ TEST(VocabularyFromGguf, RefusesByteTokensWithOddText) {
   EXPECT_EQ(refusal(with_tokens({"<0x41>", "<0xff>"}, {6, 6})), "loaded");
   EXPECT_EQ(refusal(with_tokens({"<0xG1>", "<0x>"}, {1, 1})), "loaded")
       << "plain text is plain text";
+}
+
+/// An array value of type number `element`, as it stands in a file.
+template <class T>
+fake::Bytes array_value(std::uint32_t element, const std::vector<T>& values) {
+  fake::Bytes bytes;
+  const auto put = [&](const auto& value) {
+    const auto raw = std::as_bytes(std::span(&value, 1));
+    bytes.insert(bytes.end(), raw.begin(), raw.end());
+  };
+  put(std::uint32_t{9});
+  put(element);
+  put(std::uint64_t{values.size()});
+  for (const T& value : values) put(value);
+  return bytes;
+}
+
+GgufWriter of_kind(const std::string& model, const std::string& pre = "") {
+  GgufWriter writer;
+  writer.text("tokenizer.ggml.model", model).text("tokenizer.ggml.pre", pre);
+  writer.texts("tokenizer.ggml.tokens", std::vector<std::string>{"a", "b", "c"});
+  return writer;
+}
+
+TEST(VocabularyFromGguf, ReadsWhatSentencePieceAndWordPieceNeed) {
+  auto vocabulary = vocabulary_of(
+      of_kind("t5")
+          .raw("tokenizer.ggml.scores", array_value<float>(6, {-1, -2.5F, 0}))
+          .raw("tokenizer.ggml.precompiled_charsmap", array_value<char>(0, {'\4', '\0', 'x'}))
+          .flag("tokenizer.ggml.add_space_prefix", false)
+          .flag("tokenizer.ggml.remove_extra_whitespaces", true));
+  ASSERT_TRUE(vocabulary.ok()) << vocabulary.error().to_string();
+  EXPECT_EQ(vocabulary->scores, (std::vector<float>{-1, -2.5F, 0}));
+  EXPECT_EQ(vocabulary->charsmap, std::string("\4\0x", 3));
+  EXPECT_EQ(vocabulary->space_prefix, text::SpacePrefix::kNever);
+  EXPECT_TRUE(vocabulary->remove_extra_spaces);
+  vocabulary = vocabulary_of(of_kind("bert")
+                                 .u32("tokenizer.ggml.cls_token_id", 1)
+                                 .u32("tokenizer.ggml.seperator_token_id", 2));
+  ASSERT_TRUE(vocabulary.ok());
+  EXPECT_EQ(vocabulary->bos, 1);
+  EXPECT_EQ(vocabulary->eos, 2);
+  EXPECT_NE(refusal(of_kind("llama").raw("tokenizer.ggml.scores", array_value<float>(6, {1})))
+                .find("1 scores for 3 tokens"),
+            std::string::npos);
+  EXPECT_NE(refusal(of_kind("llama").raw("tokenizer.ggml.scores",
+                                         array_value<std::int32_t>(5, {1, 2, 3})))
+                .find("expected an array of f32"),
+            std::string::npos);
+}
+
+TEST(VocabularyFromGguf, BeginsAndEndsTextsAsTheKindDoesWhereTheFileSaysNothing) {
+  struct Frame {
+    const char* model;
+    const char* pre;
+    bool bos;
+    bool eos;
+  };
+  const Frame frames[] = {
+      {"llama", "default", true, false}, {"bert", "", true, true},
+      {"t5", "", false, true},           {"gpt2", "llama-bpe", true, false},
+      {"gpt2", "qwen2", false, false},   {"gpt2", "no such", false, false},
+      {"gemma4", "", true, false},
+  };
+  for (const Frame& frame : frames) {
+    const auto vocabulary = vocabulary_of(of_kind(frame.model, frame.pre));
+    ASSERT_TRUE(vocabulary.ok());
+    EXPECT_EQ(vocabulary->add_bos, frame.bos) << frame.model << " " << frame.pre;
+    EXPECT_EQ(vocabulary->add_eos, frame.eos) << frame.model << " " << frame.pre;
+  }
+  const auto told = vocabulary_of(of_kind("llama").flag("tokenizer.ggml.add_bos_token", false));
+  ASSERT_TRUE(told.ok());
+  EXPECT_FALSE(told->add_bos);
 }
 
 TEST(VocabularyFromGguf, RefusesTablesThatDoNotFit) {
