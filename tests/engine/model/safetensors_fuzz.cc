@@ -1,0 +1,10 @@
+#include "tests/engine/model/fuzz_targets.h"
+#include "tests/fuzz/fuzzer.h"
+
+namespace kantha::fuzz {
+
+void run(std::string_view input) { model::fuzz_safetensors(input); }
+
+std::vector<std::string> seeds() { return model::safetensors_corpus(); }
+
+}  // namespace kantha::fuzz
