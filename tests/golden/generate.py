@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Writes smollm2.json: prompts, greedy continuations and log-probabilities of an f32 reference.
 
-usage: generate.py MODEL.gguf [OUT.json]
+usage: generate.py MODEL.gguf [OUT.json [PROMPTS]]
+
+With PROMPTS only so many of them, evenly chosen: smollm2_q4_k_m.json and the like are made of files
+that kantha-fake-requantise writes, with 4.
 
 Needs a virtual environment with
     pip install torch==2.15.0 transformers==5.24.0 gguf==0.19.0 tokenizers==0.23.3 numpy==2.4.6 jinja2==3.1.6
@@ -158,7 +161,8 @@ def main():
     gguf = Gguf(source)
     model, tokenizer = reference_model(gguf), reference_tokenizer(gguf)
     entries = []
-    for name, prompt in PROMPTS:
+    count = int(sys.argv[3]) if len(sys.argv) > 3 else len(PROMPTS)
+    for name, prompt in PROMPTS[:: len(PROMPTS) // count][:count]:
         text = prompt
         if not isinstance(prompt, str):
             text = tokenizer.apply_chat_template(prompt, tokenize=False, add_generation_prompt=True)
