@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/text/tokenizer.h"
+#include "tests/engine/text/encoding_digests.h"
 #include "tests/engine/text/model_tokenizer.h"
 #include "tests/engine/text/text_vectors.h"
 
@@ -26,6 +27,10 @@ TEST(TokenizerOfTheModel, GivesTheReferencesIds) {
     EXPECT_EQ(model_tokenizer().encode(row[0].get<std::string>(), true), row[1].get<Ids>())
         << row[0];
   }
+}
+
+TEST(TokenizerOfTheModel, GivesTheReferencesIdsOfTwentyThousandGeneratedTexts) {
+  expect_reference_ids(model_tokenizer(), "smollm2");
 }
 
 TEST(TokenizerOfTheModel, EndsAtItsTwoEndTokens) {
