@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 
 namespace kantha::model {
@@ -65,6 +66,39 @@ Result<std::shared_ptr<const ModelFile>> ModelFile::open(const std::string& path
         fmt::format("its size changed from {} to {} while it was opened", size, size_now));
   }
   return mapped;
+}
+
+/// The whole pages of a part of the file, the neighbours' shares included; none where it is not of
+/// this file.
+std::span<std::byte> ModelFile::pages_of(std::span<const std::byte> part) const {
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes_.data());
+  auto first = reinterpret_cast<std::uintptr_t>(part.data());
+  const auto last = first + part.size();
+  if (part.empty() || first < begin || last > begin + bytes_.size()) return {};
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  first -= (first - begin) % page;
+  return {reinterpret_cast<std::byte*>(first), last - first};
+}
+
+void ModelFile::fetch(std::span<const std::byte> wanted) const {
+  const auto pages = pages_of(wanted);
+  if (pages.empty()) return;
+  // All reads at once where the file system can, then wait for them.
+  (void)::madvise(pages.data(), pages.size(), MADV_WILLNEED);
+#ifdef MADV_POPULATE_READ
+  if (::madvise(pages.data(), pages.size(), MADV_POPULATE_READ) == 0) return;
+#endif
+  constexpr std::size_t kStep = 4096;
+  std::byte seen{};
+  for (std::size_t at = 0; at < pages.size(); at += kStep) seen |= pages[at];
+  volatile std::byte sink = seen;
+  (void)sink;
+}
+
+void ModelFile::release(std::span<const std::byte> read) const {
+  // A mapping of a file loses nothing by that.
+  const auto pages = pages_of(read);
+  if (!pages.empty()) (void)::madvise(pages.data(), pages.size(), MADV_DONTNEED);
 }
 
 ModelFile::~ModelFile() {

@@ -26,8 +26,15 @@ class ModelFile {
 
   std::span<const std::byte> bytes() const { return bytes_; }
 
+  /// Brings some of bytes() into memory (others are left alone); blocks while they are read.
+  void fetch(std::span<const std::byte> wanted) const;
+  /// Lets the system take back the memory of some of bytes() (others are left alone): for what was
+  /// copied elsewhere. They stay readable, and are read from the file again if need be.
+  void release(std::span<const std::byte> read) const;
+
  private:
   explicit ModelFile(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  std::span<std::byte> pages_of(std::span<const std::byte> part) const;
 
   std::span<const std::byte> bytes_;  ///< the mapping; empty for an empty file
 };
