@@ -31,21 +31,20 @@ std::uint64_t sum_words(const std::byte* from, std::size_t bytes) {
   return sum;
 }
 
-double probe_read(ops::cpu::ThreadPool& pool) {
-  constexpr std::size_t kBytes = std::size_t{128} << 20;
-  auto buffer = ops::cpu::AlignedBuffer::allocate(kBytes, "probe");
+double probe_read(ops::cpu::ThreadPool& pool, std::size_t read_bytes) {
+  auto buffer = ops::cpu::AlignedBuffer::allocate(read_bytes, "probe");
   CHECK(buffer.ok());
-  std::memset(buffer->data(), 1, kBytes);
+  std::memset(buffer->data(), 1, read_bytes);
   std::vector<std::uint64_t> sums(static_cast<std::size_t>(pool.threads()));
   auto read = [&](int thread) {
-    const std::size_t part = kBytes / static_cast<std::size_t>(pool.threads()) / 128 * 128;
+    const std::size_t part = read_bytes / static_cast<std::size_t>(pool.threads()) / 128 * 128;
     sums[static_cast<std::size_t>(thread)] +=
         sum_words(buffer->data() + part * static_cast<std::size_t>(thread), part);
   };
   double best = 0;
   for (int i = 0; i < 5; ++i) {
     const double seconds = seconds_of([&] { pool.run(read); });
-    best = std::max(best, static_cast<double>(kBytes) / seconds * 1e-9);
+    best = std::max(best, static_cast<double>(read_bytes) / seconds * 1e-9);
   }
   CHECK(sums[0] != 0);
   return best;
@@ -86,9 +85,9 @@ double probe_barrier(ops::cpu::ThreadPool& pool) {
 
 }  // namespace
 
-MachineProbes probe_machine(ops::cpu::ThreadPool& pool) {
+MachineProbes probe_machine(ops::cpu::ThreadPool& pool, std::size_t read_bytes) {
   MachineProbes probes;
-  probes.read_gb_per_s = probe_read(pool);
+  probes.read_gb_per_s = probe_read(pool, read_bytes);
   probes.int8_tops = probe_int8(pool);
   probes.barrier_ns = probe_barrier(pool);
   return probes;
