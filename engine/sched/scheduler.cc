@@ -36,6 +36,7 @@ StepLoad Scheduler::load() const {
   }
   const std::int64_t prefills = running_count() - load.decodes;
   if (prefills > 0) load.prefill_context = static_cast<std::int32_t>(before / prefills);
+  load.prompts = prefills + std::min(waiting_count(), options_.sequences_max - running_count());
   return load;
 }
 

@@ -10,7 +10,11 @@ namespace {
 
 /// Beside a target that somebody set, perhaps shorter than a decode step.
 constexpr std::int32_t kPromptRowsMin = 8;
-constexpr double kStretch = 1.6;
+/// Of a step's time, without a target: 1 / (1 - 0.375) = 1.6 decode steps at least, 4 at most.
+constexpr double kPromptShareMin = 0.375;
+constexpr double kPromptShareMax = 0.75;
+/// Nobody reads faster than this.
+constexpr double kPauseSeconds = 0.015;
 constexpr double kPromptStepSeconds = 0.25;
 constexpr double kStepSecondsMax = 3600;  // a machine that stood still teaches nonsense
 constexpr std::int32_t kPromptStepRowsMin = 32;
@@ -26,6 +30,14 @@ double rows_within(double seconds, const StepCost& cost, std::int32_t before) {
   if (linear <= 0) return HUGE_VAL;
   // Written so that a square of 0 is no special case.
   return 2 * seconds / (linear + std::sqrt(linear * linear + 4 * square * seconds));
+}
+
+/// How long a step beside decodes may last that take `alone` seconds, where no target was set.
+double seconds_beside(const StepLoad& load, double alone) {
+  const auto prompts = static_cast<double>(load.prompts);
+  const double share =
+      std::clamp(prompts / (prompts + load.decodes), kPromptShareMin, kPromptShareMax);
+  return std::max(alone / (1 - share), kPauseSeconds);
 }
 
 }  // namespace
@@ -61,7 +73,7 @@ std::int32_t StepBudget::tokens(const StepLoad& load) const {
   if (cost_.measured()) {
     const double alone = cost_.estimate(
         {.rows = load.decodes, .decodes = load.decodes, .context_tokens = load.decode_context});
-    const double target = target_seconds_ > 0 ? target_seconds_ : kStretch * alone;
+    const double target = target_seconds_ > 0 ? target_seconds_ : seconds_beside(load, alone);
     prompt_rows = rows_within(target - alone, cost_, load.prefill_context);
     // What a decode step leaves always moves a prompt; deep in a long one that is a few rows.
     if (target_seconds_ == 0) least = 1;

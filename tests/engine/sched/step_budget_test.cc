@@ -193,6 +193,43 @@ TEST(StepBudget, AStepOfTheBudgetEndsAboutAtTheTarget) {
   }
 }
 
+TEST(StepBudget, PromptsGetTheirShareOfTheTimeBesideDecodes) {
+  struct Case {
+    const char* name;
+    std::int32_t decodes;
+    std::int64_t prompts;
+    double stretch;  ///< of a step that only decodes
+  };
+  constexpr Case kCases[] = {
+      {"one prompt beside many streams", 16, 1, 1.6},
+      {"as many as three in eight", 10, 6, 1.6},
+      {"as many as streams", 8, 8, 2},
+      {"twice as many", 8, 16, 3},
+      {"a line of prompts behind few streams", 8, 1000, 4},
+  };
+  for (const Case& c : kCases) {
+    Machine machine;
+    const StepBudget budget = taught(machine, {});
+    const double alone = machine.exact(decode_step(c.decodes, 500));
+    const std::int32_t rows =
+        budget.tokens(
+            {.decodes = c.decodes, .decode_context = c.decodes * 500, .prompts = c.prompts}) -
+        c.decodes;
+    const double took = machine.exact(prompt_step(c.decodes, rows, 0));
+    EXPECT_NEAR(took, c.stretch * alone, 0.2 * c.stretch * alone) << c.name;
+  }
+}
+
+TEST(StepBudget, AStepOfFifteenMillisecondsIsNeverTooLong) {
+  Machine machine;
+  machine.fixed /= 10;
+  machine.per_row /= 10;
+  machine.per_context /= 10;
+  const StepBudget budget = taught(machine, {});
+  const std::int32_t rows = budget.tokens({.decodes = 2, .decode_context = 1000, .prompts = 1}) - 2;
+  EXPECT_TRUE(rows + 2 == kRowsMax || machine.exact(prompt_step(2, rows, 0)) > 0.012) << rows;
+}
+
 TEST(StepBudget, WhereNobodyDecodesAStepIsAsLongAsAnArrivalCanWait) {
   struct Case {
     const char* name;
