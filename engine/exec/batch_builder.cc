@@ -30,7 +30,11 @@ void BatchBuilder::add(const sched::Grant& grant) {
   const sched::Sequence& sequence = *grant.sequence;
   const std::int32_t end = sequence.computed + grant.tokens;
   CHECK(grant.tokens > 0 && end <= sequence.wanted(), "a grant stays within what is known");
+  const sched::ScoredRows scored = sched::scored_rows(grant);
   for (std::int32_t position = sequence.computed; position < end; ++position) {
+    if (position >= scored.begin && position < scored.end) {
+      logit_rows_.push_back(static_cast<std::int32_t>(token_ids_.size()));
+    }
     token_ids_.push_back(sequence.tokens[static_cast<std::size_t>(position)]);
     positions_.push_back(position);
   }

@@ -11,6 +11,7 @@ sched::SchedulerOptions scheduler_options(const EngineOptions& options) {
           .sequences_max = options.sequences_max,
           .step_tokens_max = options.step_tokens_max,
           .end_tokens = options.end_tokens,
+          .score_rows_max = options.score_rows_max,
           .foresight = options.foresight};
 }
 
@@ -34,15 +35,22 @@ std::int64_t longest_sequence(const EngineOptions& options) {
   return fits;
 }
 
+std::size_t logit_rows_max(const EngineOptions& options) {
+  return static_cast<std::size_t>(options.sequences_max + options.score_rows_max);
+}
+
 }  // namespace
 
-gateway::EngineLimits limits_of(const EngineOptions& options, std::int32_t vocabulary_size) {
+gateway::EngineLimits limits_of(const EngineOptions& options, std::int32_t vocabulary_size,
+                                std::int32_t hidden_size) {
   return {.context_max = options.context_max,
           .pool_tokens = longest_sequence(options),
           .vocabulary_size = vocabulary_size,
           .requests_queued_max = options.requests_queued_max,
           .prompt_tokens_queued_max = options.prompt_tokens_queued_max,
           .ttft_target = options.ttft_target,
+          .score_rows_max = options.score_rows_max,
+          .hidden_size = hidden_size,
           .sequences_max = options.sequences_max};
 }
 
@@ -58,18 +66,20 @@ EngineLoop::EngineLoop(std::unique_ptr<Forward> forward, EngineOptions options, 
       budget_(options_.step_tokens_max, options_.itl_target),
       // Left as it is: pages that no step writes are never touched.
       logits_(std::make_unique_for_overwrite<float[]>(
-          static_cast<std::size_t>(options_.sequences_max) *
-          static_cast<std::size_t>(forward_->vocabulary_size()))),
+          logit_rows_max(options_) * static_cast<std::size_t>(forward_->vocabulary_size()))),
       maxima_(std::make_unique_for_overwrite<float[]>(
-          static_cast<std::size_t>(options_.sequences_max) *
+          logit_rows_max(options_) *
           logit_blocks(static_cast<std::size_t>(forward_->vocabulary_size())))),
       sums_(std::make_unique_for_overwrite<float[]>(
-          static_cast<std::size_t>(options_.sequences_max) *
+          logit_rows_max(options_) *
           logit_blocks(static_cast<std::size_t>(forward_->vocabulary_size())))),
-      sampler_(forward_->threads()) {
+      sampler_(forward_->threads()),
+      pool_(forward_->hidden_size()) {
   CHECK(std::ranges::equal(options_.kv_groups, forward_->groups()), "the forward's groups");
   CHECK(options_.step_tokens_max <= forward_->rows_max(), "a step's rows fit the forward");
-  CHECK(options_.sequences_max <= forward_->logit_rows_max(), "a step's logits fit the forward");
+  CHECK(options_.score_rows_max >= 0 &&
+            std::cmp_less_equal(logit_rows_max(options_), forward_->logit_rows_max()),
+        "a step's logits fit the forward");
   CHECK(options_.requests_queued_max >= 1 && options_.prompt_tokens_queued_max >= 0);
   for (const TokenId token : options_.end_tokens) {
     CHECK(token >= 0 && token < forward_->vocabulary_size(), "end tokens are in the vocabulary");
@@ -85,15 +95,15 @@ void EngineLoop::warm_up() {
   if (prompt < 1) return;
   cache::KvCacheOptions scratch = kv_.options();
   scratch.block_count = cache::blocks_for(scratch, prompt + 1, prompt);
-  // The first round pays for pages and caches: only the second tells what steps cost.
+  // A first short step pays for pages and caches: only what follows tells what steps cost.
   for (const bool tells : {false, true}) {
     cache::KvCache kv(scratch);
     sched::Scheduler scheduler(scheduler_options(options_), kv);
     sched::GenerateSpec spec;
-    for (std::int32_t i = 0; i < prompt; ++i) {
+    for (std::int32_t i = 0; i < (tells ? prompt : std::min(prompt, 2)); ++i) {
       spec.prompt.push_back(i % forward_->vocabulary_size());
     }
-    spec.max_tokens = 2;
+    spec.max_tokens = tells ? 2 : 1;
     spec.ignore_eos = true;
     scheduler.add(std::move(spec), nullptr);
     while (!scheduler.empty()) {
@@ -149,6 +159,7 @@ void EngineLoop::step(LapTimer& timer) {
   const LogitRows rows = run(plan, batch);
   times_.forward = timer.lap();
   sampler_.sample(plan, rows, *forward_, sampled_);
+  pool_.add(plan);
   times_.sample = timer.lap();
   scheduler_.commit(sampled_);
   times_.commit = timer.lap();
@@ -171,7 +182,8 @@ LogitRows EngineLoop::run(const sched::StepPlan& plan, const Batch& batch) {
   forward_->run_with_notes(batch, logits,
                            {.maxima = maxima,
                             .inverse_temperatures = sampler_.inverse_temperatures(plan),
-                            .sums = sums});
+                            .sums = sums,
+                            .states = pool_.room(plan, rows)});
   return {.logits = logits, .maxima = maxima, .sums = sums};
 }
 

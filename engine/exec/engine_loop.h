@@ -9,6 +9,7 @@
 #include "engine/exec/engine_thread.h"
 #include "engine/exec/forward.h"
 #include "engine/exec/lap_timer.h"
+#include "engine/exec/state_pool.h"
 #include "engine/exec/step_sampler.h"
 #include "engine/gateway/inbox.h"
 #include "engine/gateway/outbox.h"
@@ -19,7 +20,8 @@
 namespace kantha::exec {
 
 /// The limits that follow from the options; what the door checks requests against.
-gateway::EngineLimits limits_of(const EngineOptions& options, std::int32_t vocabulary_size);
+gateway::EngineLimits limits_of(const EngineOptions& options, std::int32_t vocabulary_size,
+                                std::int32_t hidden_size = 0);
 
 /// Where the time of one turn went; without the wait for input. Everything but `forward` is the
 /// engine thread's own cost.
@@ -78,10 +80,11 @@ class EngineLoop {
   BatchBuilder builder_;
   sched::StepBudget budget_;
   gateway::Outbox outbox_;
-  std::unique_ptr<float[]> logits_;  ///< [sequences_max, vocabulary]
-  std::unique_ptr<float[]> maxima_;  ///< [sequences_max, logit_blocks(vocabulary)]
-  std::unique_ptr<float[]> sums_;    ///< [sequences_max, logit_blocks(vocabulary)]
+  std::unique_ptr<float[]> logits_;  ///< [logit rows, vocabulary]
+  std::unique_ptr<float[]> maxima_;  ///< [logit rows, logit_blocks(vocabulary)]
+  std::unique_ptr<float[]> sums_;    ///< [logit rows, logit_blocks(vocabulary)]
   StepSampler sampler_;
+  StatePool pool_;
   std::vector<sched::SampledToken> sampled_;
   std::vector<sched::AddressedEvent> events_;
   std::vector<RequestId> finished_;

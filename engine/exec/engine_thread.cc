@@ -23,7 +23,7 @@ EngineOptions checked(EngineOptions options, const Forward& forward) {
 struct EngineThread::Body {
   Body(std::unique_ptr<Forward> forward, const EngineOptions& options, const Clock& clock)
       : clock(clock),
-        inbox(limits_of(options, forward->vocabulary_size())),
+        inbox(limits_of(options, forward->vocabulary_size(), forward->hidden_size())),
         loop(std::move(forward), options, clock, inbox) {}
 
   const Clock& clock;

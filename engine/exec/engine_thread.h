@@ -14,8 +14,11 @@ namespace kantha::exec {
 
 struct EngineOptions {
   KvShape kv;
-  std::int32_t context_max = 0;        ///< maxModelLen: tokens of prompt + output
-  std::int32_t sequences_max = 64;     ///< running at once (maxNumSeqs)
+  std::int32_t context_max = 0;     ///< maxModelLen: tokens of prompt + output
+  std::int32_t sequences_max = 64;  ///< running at once (maxNumSeqs)
+  /// Rows of logits in one step that score prompts, beside those of running sequences; the Forward
+  /// has as many. 0: prompts are not scored.
+  std::int32_t score_rows_max = 0;
   std::int32_t step_tokens_max = 256;  ///< token budget of one step; ≤ the Forward's rows_max
   bool prefix_caching = true;
   bool foresight = true;  ///< start only what is expected to end without preempting

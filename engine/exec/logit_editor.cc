@@ -22,6 +22,7 @@ std::span<const std::size_t> LogitEditor::edit(std::span<float> logits, const Lo
   logits_ = logits;
   touched_.clear();
   is_touched_.assign(logit_blocks(logits.size()), false);
+  if (edits.grammar != nullptr) keep_grammatical(*edits.grammar, edits.end_ids);
   if (edits.rules != nullptr) {
     if (!edits.rules->allowed.empty()) keep_allowed(edits.rules->allowed);
     forbid_bad_words(edits);
@@ -53,10 +54,37 @@ void LogitEditor::keep_allowed(std::span<const TokenId> allowed) {
   for (std::size_t i = 0; i < allowed.size(); ++i) {
     logits_[static_cast<std::size_t>(allowed[i])] = kept_[i];
   }
+  touch_all();
+}
+
+void LogitEditor::touch_all() {
+  touched_.clear();
   for (std::size_t block = 0; block < is_touched_.size(); ++block) {
     is_touched_[block] = true;
     touched_.push_back(block);
   }
+}
+
+void LogitEditor::keep_grammatical(grammar::GrammarState& state, std::span<const TokenId> end_ids) {
+  mask_.resize((logits_.size() + 63) / 64);
+  state.fill_mask(mask_);
+  if (state.is_complete()) {
+    for (const TokenId token : end_ids) {
+      mask_[static_cast<std::size_t>(token) / 64] |= std::uint64_t{1} << (token % 64);
+    }
+  }
+  for (std::size_t word = 0; word < mask_.size(); ++word) {
+    const std::span<float> part =
+        logits_.subspan(word * 64, std::min<std::size_t>(64, logits_.size() - word * 64));
+    if (mask_[word] == 0) {
+      std::ranges::fill(part, kNothing);
+    } else if (mask_[word] != ~std::uint64_t{0}) {
+      for (std::size_t bit = 0; bit < part.size(); ++bit) {
+        if ((mask_[word] >> bit & 1) == 0) part[bit] = kNothing;
+      }
+    }
+  }
+  touch_all();
 }
 
 void LogitEditor::forbid_bad_words(const LogitEdits& edits) {

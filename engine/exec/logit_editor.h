@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "engine/grammar/grammar.h"
 #include "engine/sched/logit_rules.h"
 #include "engine/sched/token_counts.h"
 
@@ -18,12 +19,14 @@ struct LogitEdits {
   const sched::LogitRules* rules = nullptr;                ///< null: none
   std::span<const TokenId> output = {};                    ///< so far, resumed tokens included
   std::span<const sched::TokenCounts::Entry> counts = {};  ///< where the rules count
+  grammar::GrammarState* grammar = nullptr;                ///< of the output so far; null: none
+  std::span<const TokenId> end_ids = {};  ///< may come where what the grammar has is complete
 
-  bool empty() const { return masked.empty() && rules == nullptr; }
+  bool empty() const { return masked.empty() && rules == nullptr && grammar == nullptr; }
 };
 
 /// In this order, as vLLM documents it for its own:
-///   1. tokens that are not allowed go to -inf,
+///   1. tokens that the grammar or allowed_token_ids do not allow go to -inf,
 ///   2. then those that would complete a bad word,
 ///   3. then masked ones (end tokens before min_tokens);
 ///   4. biases are added;
@@ -38,7 +41,9 @@ class LogitEditor {
  private:
   float& at(TokenId token);
   void forbid(TokenId token);
+  void touch_all();
   void keep_allowed(std::span<const TokenId> allowed);
+  void keep_grammatical(grammar::GrammarState& state, std::span<const TokenId> end_ids);
   void forbid_bad_words(const LogitEdits& edits);
   void penalise(const LogitEdits& edits);
 
@@ -46,6 +51,7 @@ class LogitEditor {
   std::vector<bool> is_touched_;  ///< [blocks]
   std::vector<std::size_t> touched_;
   std::vector<float> kept_;
+  std::vector<std::uint64_t> mask_;  ///< [(vocabulary + 63) / 64] of the grammar
 };
 
 }  // namespace kantha::exec

@@ -56,6 +56,14 @@ TokenId RowScan::argmax() const {
   return static_cast<TokenId>(block * kLogitBlock + first_equal(block_of(logits_, block), max_));
 }
 
+std::size_t RowScan::count_above(float logit) const {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < block_max_.size(); ++i) {
+    if (block_max_[i] > logit) count += exec::count_above(block_of(logits_, i), logit);
+  }
+  return count;
+}
+
 void RowScan::above(float floor, std::vector<Candidate>& kept) const {
   kept.clear();
   constexpr std::size_t kRun = 32;  // tokens that are looked at together
@@ -65,7 +73,7 @@ void RowScan::above(float floor, std::vector<Candidate>& kept) const {
     const std::size_t end = std::min((block + 1) * kLogitBlock, logits_.size());
     for (std::size_t start = block * kLogitBlock; start < end; start += kRun) {
       const auto run = logits_.subspan(start, std::min(kRun, end - start));
-      if (count_above(run, below) == 0) continue;
+      if (exec::count_above(run, below) == 0) continue;
       for (std::size_t i = start; i < start + run.size(); ++i) {
         if (logits_[i] >= floor && logits_[i] > kNothing) {
           kept.push_back({.logit = logits_[i], .token = static_cast<TokenId>(i)});

@@ -48,6 +48,8 @@ class RowScan {
   TokenId argmax() const;
   /// The n best (fewer when the vocabulary is smaller), in no order, into `kept`.
   void best(std::size_t n, std::vector<Candidate>& kept) const;
+  /// How many tokens have a higher logit.
+  std::size_t count_above(float logit) const;
   /// Everything with logit ≥ floor and above -inf, by rising id, into `kept`.
   void above(float floor, std::vector<Candidate>& kept) const;
 

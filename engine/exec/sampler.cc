@@ -14,7 +14,8 @@ constexpr float kGreedyBelow = 1e-5F;
 /// Draws that are cut before what is kept is put together.
 constexpr std::uint64_t kRetries = 3;
 constexpr char kForbidden[] =
-    "allowed_token_ids, bad_words and min_tokens leave no token that could come next";
+    "allowed_token_ids, bad_words, min_tokens and what the answer must look like leave no token "
+    "that could come next";
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 }  // namespace
@@ -35,7 +36,11 @@ sched::SampledToken Sampler::sample(const LogitRow& row, const sched::SamplingPa
                                     const DrawPoint& point) {
   sched::SampledToken result;
   std::optional<std::string> broken = scan_.scan(row.logits, row.maxima);
-  if (!broken && sampling.logprobs >= 0) take_logprobs(row, sampling);
+  if (!broken && sampling.logprobs >= 0) {
+    const bool given = inverse_sum_temperature(sampling) == 1.0F;
+    take_logprobs(given ? row.sums : std::span<const float>{},
+                  static_cast<std::size_t>(sampling.logprobs));
+  }
   std::span<const float> raw = row.logits;
   if (!broken && !point.edits.empty()) {
     if (sampling.logprobs >= 0) {
@@ -59,12 +64,27 @@ sched::SampledToken Sampler::sample(const LogitRow& row, const sched::SamplingPa
   return result;
 }
 
-void Sampler::take_logprobs(const LogitRow& row, const sched::SamplingParams& sampling) {
+void Sampler::score(const LogitRow& row, TokenId token, sched::PromptScores& scores,
+                    std::size_t place) {
+  if (scan_.scan(row.logits, row.maxima)) {
+    scores.logprobs[place] = std::numeric_limits<float>::quiet_NaN();
+    return;
+  }
+  const auto width = static_cast<std::size_t>(scores.top);
+  take_logprobs(row.sums, width);
+  const float logit = row.logits[static_cast<std::size_t>(token)];
+  scores.logprobs[place] = static_cast<float>(double{logit} - log_sum_);
+  scores.ranks[place] = static_cast<std::int32_t>(scan_.count_above(logit)) + 1;
+  // A vocabulary may have fewer than were asked for.
+  top_.resize(width);
+  std::ranges::copy(top_, scores.best.begin() + static_cast<std::ptrdiff_t>(place * width));
+}
+
+/// The sum of the scanned row and its best `count` tokens. `sums` are at temperature 1.
+void Sampler::take_logprobs(std::span<const float> sums, std::size_t count) {
   weights_.set(scan_, 1.0F);
-  const bool given = inverse_sum_temperature(sampling) == 1.0F;
-  log_sum_ =
-      double{scan_.max()} + std::log(weights_.add_up(given ? row.sums : std::span<const float>{}));
-  scan_.best(static_cast<std::size_t>(sampling.logprobs), kept_);
+  log_sum_ = double{scan_.max()} + std::log(weights_.add_up(sums));
+  scan_.best(count, kept_);
   std::ranges::sort(kept_, &Candidate::better_than);
   top_.clear();
   for (const Candidate& candidate : kept_) {

@@ -61,8 +61,12 @@ class Sampler {
   sched::SampledToken sample(const LogitRow& row, const sched::SamplingParams& sampling,
                              const DrawPoint& point);
 
+  /// Scores one token of a prompt: writes entry `place` of `scores`. A row that no distribution can
+  /// be made of leaves NaN there. Sums, where they are given, are at temperature 1.
+  void score(const LogitRow& row, TokenId token, sched::PromptScores& scores, std::size_t place);
+
  private:
-  void take_logprobs(const LogitRow& row, const sched::SamplingParams& sampling);
+  void take_logprobs(std::span<const float> sums, std::size_t count);
   TokenId draw(const LogitRow& row, const sched::SamplingParams& sampling, std::uint64_t position);
   bool keeps(TokenId token, const sched::SamplingParams& sampling) const;
   TokenId draw_from_kept(const sched::SamplingParams& sampling, double unit);

@@ -12,6 +12,10 @@ LogitEdits edits_of(sched::Sequence& sequence) {
   const sched::LogitRules* rules = sequence.spec.rules.get();
   if (rules == nullptr) return edits;
   edits.rules = rules;
+  if (sequence.grammar) {
+    edits.grammar = &*sequence.grammar;
+    edits.end_ids = sequence.end_ids;
+  }
   edits.output =
       std::span(sequence.tokens).subspan(static_cast<std::size_t>(sequence.prompt_count));
   if (rules->counts_output()) {
@@ -21,47 +25,82 @@ LogitEdits edits_of(sched::Sequence& sequence) {
   return edits;
 }
 
+/// Why a grammar's row cannot be sampled, or could not.
+const char* grammar_error(const sched::Sequence& sequence) {
+  if (!sequence.grammar) return nullptr;
+  if (sequence.grammar->is_overrun()) {
+    return "the grammar can be read in too many ways at once to be followed";
+  }
+  return sequence.off_grammar ? "kantha.resume: its tokens do not follow the grammar" : nullptr;
+}
+
+/// An end that the request brought about.
+sched::SampledToken refused(const char* why) { return {.error = why, .forbidden = true}; }
+
 }  // namespace
 
 std::span<const float> StepSampler::inverse_temperatures(const sched::StepPlan& plan) {
   inverse_temperatures_.clear();
   for (const sched::Grant& grant : plan.grants) {
+    const sched::ScoredRows scored = sched::scored_rows(grant);
+    const auto rows = static_cast<std::size_t>(scored.end - scored.begin);
+    inverse_temperatures_.insert(inverse_temperatures_.end(), rows, 1.0F);
     if (!grant.samples()) continue;
     inverse_temperatures_.push_back(inverse_sum_temperature(grant.sequence->spec.sampling));
   }
   return inverse_temperatures_;
 }
 
+/// The step's rows in the order of the batch: of each grant those that score, then its last.
+void StepSampler::list(const sched::StepPlan& plan) {
+  quick_.clear();
+  shared_.clear();
+  results_ = 0;
+  std::size_t row = 0;
+  for (const sched::Grant& grant : plan.grants) {
+    const sched::ScoredRows scored = sched::scored_rows(grant);
+    for (std::int32_t position = scored.begin; position < scored.end; ++position) {
+      shared_.push_back(
+          {.sequence = grant.sequence, .row = row++, .result = kScore, .position = position});
+    }
+    if (!grant.samples()) continue;
+    const sched::SamplingParams& sampling = grant.sequence->spec.sampling;
+    const bool plain = sampling.logprobs < 0 && grant.sequence->spec.rules == nullptr;
+    (plain && is_greedy(sampling) ? quick_ : shared_)
+        .push_back({.sequence = grant.sequence, .row = row++, .result = results_++});
+  }
+}
+
 void StepSampler::sample(const sched::StepPlan& plan, LogitRows rows, Forward& forward,
                          std::vector<sched::SampledToken>& sampled) {
   const auto vocabulary = static_cast<std::size_t>(forward.vocabulary_size());
   const std::size_t blocks = logit_blocks(vocabulary);
+  list(plan);
+  CHECK((quick_.size() + shared_.size()) * vocabulary == rows.logits.size(), "a row for each");
   sampled.clear();
-  sampled.resize(rows.logits.size() / vocabulary);
-  shared_.clear();
+  sampled.resize(results_);
   auto visit = [&](const Job& job, int thread) {
     sched::Sequence& sequence = *job.sequence;
-    const DrawPoint point{.position = static_cast<std::uint64_t>(sequence.output_count()),
-                          .edits = edits_of(sequence)};
     const LogitRow row{.logits = rows.logits.subspan(job.row * vocabulary, vocabulary),
                        .maxima = rows.maxima.subspan(job.row * blocks, blocks),
                        .sums = rows.sums.subspan(job.row * blocks, blocks)};
-    sampled[job.row] =
-        samplers_[static_cast<std::size_t>(thread)].sample(row, sequence.spec.sampling, point);
-  };
-  std::size_t count = 0;
-  for (const sched::Grant& grant : plan.grants) {
-    if (!grant.samples()) continue;
-    const Job job{.sequence = grant.sequence, .row = count++};
-    const sched::SamplingParams& sampling = grant.sequence->spec.sampling;
-    const bool plain = sampling.logprobs < 0 && grant.sequence->spec.rules == nullptr;
-    if (plain && is_greedy(sampling)) {
-      visit(job, 0);
-    } else {
-      shared_.push_back(job);
+    Sampler& sampler = samplers_[static_cast<std::size_t>(thread)];
+    if (job.result == kScore) {
+      const auto place = static_cast<std::size_t>(job.position);
+      sampler.score(row, sequence.tokens[place + 1], *sequence.scores, place);
+      return;
     }
-  }
-  CHECK(count == sampled.size(), "a row for each grant that samples");
+    sched::SampledToken& result = sampled[job.result];
+    if (const char* why = grammar_error(sequence)) {
+      result = refused(why);
+      return;
+    }
+    const DrawPoint point{.position = static_cast<std::uint64_t>(sequence.output_count()),
+                          .edits = edits_of(sequence)};
+    result = sampler.sample(row, sequence.spec.sampling, point);
+    if (const char* why = grammar_error(sequence)) result = refused(why);
+  };
+  for (const Job& job : quick_) visit(job, 0);
   auto visit_shared = [&](std::int32_t item, int thread) {
     visit(shared_[static_cast<std::size_t>(item)], thread);
   };

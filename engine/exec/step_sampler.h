@@ -30,7 +30,8 @@ class StepSampler {
   /// Inverse temperatures [S] at which the rows' sums are wanted, for the forward pass; valid until
   /// the next call.
   std::span<const float> inverse_temperatures(const sched::StepPlan& plan);
-  /// One result per grant that samples, in order. Edits overwrite the logits.
+  /// One result per grant that samples, in order; prompt scores go to their sequences. Edits
+  /// overwrite the logits.
   void sample(const sched::StepPlan& plan, LogitRows rows, Forward& forward,
               std::vector<sched::SampledToken>& sampled);
 
@@ -39,10 +40,18 @@ class StepSampler {
   struct Job {
     sched::Sequence* sequence = nullptr;
     std::size_t row = 0;
+    /// Index in the results; kScore: scores the prompt token after `position`.
+    std::size_t result = 0;
+    std::int32_t position = 0;
   };
+  static constexpr std::size_t kScore = static_cast<std::size_t>(-1);
+
+  void list(const sched::StepPlan& plan);
 
   std::vector<Sampler> samplers_;  ///< one per thread
+  std::vector<Job> quick_;         ///< plain greedy rows
   std::vector<Job> shared_;        ///< rows that are shared out
+  std::size_t results_ = 0;        ///< rows that are sampled
   std::vector<float> inverse_temperatures_;
 };
 

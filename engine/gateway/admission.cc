@@ -77,10 +77,11 @@ Status check_rules(const sched::LogitRules& rules, std::int32_t vocabulary) {
 
 Status check_length(const EngineLimits& limits, const sched::GenerateSpec& spec) {
   const auto prompt = static_cast<std::int64_t>(spec.prompt.size());
-  if (prompt + 1 > limits.context_max) {
-    return too_long("the prompt has " + number(prompt) +
-                    " tokens; with one output token it exceeds the context of " +
-                    number(limits.context_max) + " tokens");
+  const std::int64_t least = spec.max_tokens > 0 ? 1 : 0;
+  if (prompt + least > limits.context_max) {
+    return too_long("the prompt has " + number(prompt) + " tokens; with " + number(least) +
+                    " of output it exceeds the context of " + number(limits.context_max) +
+                    " tokens");
   }
   const std::int64_t longest = std::min<std::int64_t>(prompt + spec.max_tokens, limits.context_max);
   if (longest > limits.pool_tokens) {
@@ -145,8 +146,19 @@ Status check_queue(const EngineLimits& limits, const QueueNumbers& queue,
 
 Status check_spec(const EngineLimits& limits, const sched::GenerateSpec& spec) {
   if (spec.prompt.empty()) return out_of_range("prompt", "at least one token", "none");
-  if (spec.max_tokens < 1) {
-    return out_of_range("max_tokens", "an integer of at least 1", number(spec.max_tokens));
+  if (spec.max_tokens < 0) {
+    return out_of_range("max_tokens", "an integer of at least 0", number(spec.max_tokens));
+  }
+  if (spec.prompt_logprobs < -1 || spec.prompt_logprobs > limits.vocabulary_size) {
+    return out_of_range("prompt_logprobs",
+                        "an integer in [-1, " + number(limits.vocabulary_size) + "]",
+                        number(spec.prompt_logprobs));
+  }
+  if (spec.prompt_logprobs >= 0 && limits.score_rows_max <= 0) {
+    return unimplemented("prompt_logprobs: not supported by this engine", "prompt_logprobs");
+  }
+  if (spec.pooling != sched::Pooling::kNone && limits.hidden_size <= 0) {
+    return unimplemented("embeddings: not supported by this engine");
   }
   if (spec.min_tokens < 0 || spec.min_tokens > spec.max_tokens) {
     return out_of_range("min_tokens", "an integer in [0, " + number(spec.max_tokens) + "]",

@@ -77,6 +77,8 @@ struct EngineLimits {
   /// Waiting prompt tokens; 0: what can be computed within ttft_target at the measured rate.
   std::int64_t prompt_tokens_queued_max = 0;
   Duration ttft_target = std::chrono::seconds(30);
+  std::int32_t score_rows_max = 0;  ///< 0: no prompt can be scored (GenerateSpec::prompt_logprobs)
+  std::int32_t hidden_size = 0;     ///< 0: hidden states are not told (GenerateSpec::pooling)
   std::int32_t sequences_max = 0;  ///< running at once; 0: unknown, every request counts as waiting
 };
 

@@ -19,7 +19,10 @@ constexpr std::int32_t kTokensPerWait = 256;
 }  // namespace
 
 void Scheduler::add(GenerateSpec spec, std::shared_ptr<EventSink> sink) {
-  CHECK(!spec.prompt.empty() && spec.max_tokens >= 1, "the door checked the request");
+  CHECK(!spec.prompt.empty() && spec.max_tokens >= 0, "the door checked the request");
+  CHECK(spec.prompt_logprobs < 0 || options_.score_rows_max > 0, "the door checked the request");
+  CHECK(spec.pooling == Pooling::kNone || spec.max_tokens == 0, "nothing is generated of it");
+  CHECK(spec.pooling != Pooling::kMean || spec.prompt_logprobs >= 0, "rows of the whole prompt");
   const RequestId id = spec.id;
   auto owned = std::make_unique<Sequence>(std::move(spec), std::move(sink), kv_);
   Sequence& sequence = *owned;
@@ -29,12 +32,20 @@ void Scheduler::add(GenerateSpec spec, std::shared_ptr<EventSink> sink) {
   sequence.tokens = std::move(sequence.spec.prompt);
   sequence.tokens.insert(sequence.tokens.end(), sequence.spec.resumed.begin(),
                          sequence.spec.resumed.end());
-  sequence.spec.resumed.clear();
   sequence.end_ids = sequence.spec.stop_token_ids;
   if (!sequence.spec.ignore_eos) {
     sequence.end_ids.insert(sequence.end_ids.end(), options_.end_tokens.begin(),
                             options_.end_tokens.end());
   }
+  if (sequence.spec.prompt_logprobs >= 0) {
+    sequence.scores =
+        std::make_shared<PromptScores>(sequence.prompt_count, sequence.spec.prompt_logprobs);
+  }
+  if (sequence.spec.rules != nullptr && sequence.spec.rules->grammar != nullptr) {
+    sequence.grammar.emplace(sequence.spec.rules->grammar);
+    for (const TokenId token : sequence.spec.resumed) follow_grammar(sequence, token);
+  }
+  sequence.spec.resumed.clear();
   if (sequence.spec.deadline) deadlines_.emplace(*sequence.spec.deadline, id);
   sequence.flow = &line_.join(sequence.spec.priority, sequence.spec.tenant, sequence.spec.slo);
   if (!follow_parent(sequence)) {
@@ -87,7 +98,9 @@ bool Scheduler::look(Sequence& sequence) {
   }
   sequence.looked_step = step_;
   std::int32_t known = sequence.wanted() - 1;
-  if (!sequence.forks) {
+  if (sequence.scores_prompt()) {
+    known = 0;  // every row's logits are wanted: what is cached has none
+  } else if (!sequence.forks) {
     known = kv_.find(sequence.tokens, sequence.spec.salt).tokens;
     if (wait_for_head(sequence, known)) return false;
   }
@@ -105,7 +118,8 @@ bool Scheduler::goes_before(const Sequence& waiting, const RunningCounts& prefil
 std::int32_t Scheduler::start(Sequence& sequence, std::int32_t tokens) {
   if (sequence.forks) return start_fork(sequence, tokens);
   const std::uint64_t salt = sequence.spec.salt;
-  cache::PrefixHit hit = kv_.find(sequence.tokens, salt);
+  cache::PrefixHit hit;
+  if (!sequence.scores_prompt()) hit = kv_.find(sequence.tokens, salt);
   std::int32_t granted = try_start(sequence, hit, tokens);
   if (granted == 0 && hit.partial != cache::kNoNode) {
     // No room for a copy: its block is computed again.
@@ -213,7 +227,7 @@ void Scheduler::count_start(Sequence& sequence, std::int32_t known) {
     sequence.first_scheduled = now_;
     sequence.cached_tokens = std::min(known, sequence.prompt_count);
     counters_.prompt_tokens += sequence.prompt_count;
-    if (kv_.options().prefix_caching) {
+    if (kv_.options().prefix_caching && !sequence.scores_prompt()) {
       counters_.prefix_queries += sequence.wanted();
       counters_.prefix_hits += known;
     }

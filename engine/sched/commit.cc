@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "engine/sched/scheduler.h"
@@ -6,11 +7,18 @@
 /// From a step's results to progress, events and ends.
 namespace kantha::sched {
 
+bool is_end(const Sequence& sequence, TokenId token) {
+  return std::ranges::find(sequence.end_ids, token) != sequence.end_ids.end();
+}
+
+void follow_grammar(Sequence& sequence, TokenId token) {
+  if (!sequence.grammar || is_end(sequence, token)) return;
+  if (!sequence.grammar->accept(token)) sequence.off_grammar = true;
+}
+
 std::optional<FinishReason> completed(const Sequence& sequence, std::int32_t context_max) {
-  const TokenId last = sequence.tokens.back();
-  if (std::ranges::find(sequence.end_ids, last) != sequence.end_ids.end()) {
-    return FinishReason::kStop;
-  }
+  if (is_end(sequence, sequence.tokens.back())) return FinishReason::kStop;
+  if (sequence.grammar && sequence.grammar->is_finished()) return FinishReason::kStop;
   if (sequence.output_count() >= sequence.spec.max_tokens || sequence.wanted() >= context_max) {
     return FinishReason::kLength;
   }
@@ -42,23 +50,52 @@ void Scheduler::commit_grant(const Grant& grant, SampledToken* sampled) {
     finish(sequence, FinishReason::kError, std::move(event));
     return;
   }
+  if (!take_scores(grant)) return;
   sequence.computed += grant.tokens;
   counters_.computed_tokens += grant.tokens;
   sequence.blocks.publish(computed_tokens(sequence), sequence.spec.salt);
   lead(sequence);
   if (sequence.computed == sequence.wanted()) heads_.erase(sequence);
-  if (sampled != nullptr) append(sequence, *sampled);
+  if (sampled == nullptr) return;
+  if (sequence.spec.max_tokens > 0) {
+    append(sequence, *sampled);
+    return;
+  }
+  TokenEvent event = event_of(sequence);
+  event.prompt_scores = std::move(sequence.scores);
+  if (sequence.spec.pooling != Pooling::kNone) {
+    event.pooled_states = std::make_shared<const std::vector<double>>(std::move(sequence.pooled));
+  }
+  finish(sequence, FinishReason::kLength, std::move(event));
+}
+
+/// Counts what the step has scored of the prompt. False when that was unusable: then it has ended.
+bool Scheduler::take_scores(const Grant& grant) {
+  Sequence& sequence = *grant.sequence;
+  const ScoredRows rows = scored_rows(grant);
+  for (std::int32_t i = rows.begin; i < rows.end; ++i) {
+    if (!std::isnan(sequence.scores->logprobs[static_cast<std::size_t>(i)])) continue;
+    TokenEvent event = event_of(sequence);
+    event.error = "the model's output holds NaN or infinity";
+    finish(sequence, FinishReason::kError, std::move(event));
+    return false;
+  }
+  if (rows.end > rows.begin) sequence.scores->count = rows.end;
+  return true;
 }
 
 void Scheduler::append(Sequence& sequence, SampledToken& sampled) {
   sequence.tokens.push_back(sampled.token);
+  follow_grammar(sequence, sampled.token);
   ++counters_.generation_tokens;
   line_.charge(*sequence.flow, 1);
   TokenEvent event = event_of(sequence);
   event.token = sampled.token;
   event.logprob = sampled.logprob;
   event.top_logprobs = std::move(sampled.top_logprobs);
+  event.prompt_scores = std::move(sequence.scores);
   const auto reason = completed(sequence, options_.context_max);
+  event.ends_with_text = reason == FinishReason::kStop && !is_end(sequence, sampled.token);
   lengths_.observe(sequence.output_count(), reason == FinishReason::kStop);
   if (reason) {
     finish(sequence, *reason, std::move(event));

@@ -8,7 +8,7 @@ namespace kantha::sched {
 /// Makes a new request follow its parent, if that is open and has the same prompt. Then it asks for
 /// one token: the last of the prompt, whose logits it needs.
 bool Scheduler::follow_parent(Sequence& sequence) {
-  if (!sequence.spec.fork_of) return false;
+  if (!sequence.spec.fork_of || sequence.scores_prompt()) return false;
   const auto found = sequences_.find(*sequence.spec.fork_of);
   if (found == sequences_.end() || found->second.get() == &sequence) return false;
   Sequence& parent = *found->second;

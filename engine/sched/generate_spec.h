@@ -31,6 +31,13 @@ enum class SloClass : std::uint8_t {
   kBatch,        ///< nobody waits: what is left over, but never nothing
 };
 
+/// Which of a prompt's hidden states (after the last norm) a request wants, added up.
+enum class Pooling : std::uint8_t {
+  kNone,
+  kMean,  ///< all of them; needs prompt_logprobs 0, whose rows they are
+  kLast,  ///< the last token's
+};
+
 /// One request, ready to run.
 struct GenerateSpec {
   RequestId id;
@@ -39,8 +46,13 @@ struct GenerateSpec {
   std::vector<TokenId> resumed = {};
   SamplingParams sampling;
   std::shared_ptr<const LogitRules> rules = {};  ///< null: none
-  std::int32_t max_tokens = 0;  ///< ≥ 1, resumed ones included; prompt + max_tokens ≤ window
-  std::int32_t min_tokens = 0;  ///< end tokens are masked until so many are out
+  /// -1 none; n ≥ 0: the prompt's own log-probabilities and the n best at each place. Then nothing
+  /// of it is taken from the cache, and it is nobody's fork.
+  std::int32_t prompt_logprobs = -1;
+  Pooling pooling = Pooling::kNone;  ///< else max_tokens is 0
+  /// Resumed ones included; prompt + max_tokens ≤ window. 0: the prompt is computed and no more.
+  std::int32_t max_tokens = 0;
+  std::int32_t min_tokens = 0;               ///< end tokens are masked until so many are out
   std::vector<TokenId> stop_token_ids = {};  ///< in addition to the model's end tokens
   bool ignore_eos = false;
   TimePoint arrived{};

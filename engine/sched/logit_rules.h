@@ -1,8 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "base/ids.h"
+
+namespace kantha::grammar {
+class Grammar;
+}
 
 /// What one request changes in its logits before a token is drawn; plain data.
 namespace kantha::sched {
@@ -24,6 +29,8 @@ struct LogitRules {
   std::vector<TokenId> allowed = {};  ///< nothing else may be drawn; empty: everything may
   /// Never completed in the output: at least one token each.
   std::vector<std::vector<TokenId>> bad_words = {};
+  /// What the whole output must look like; null: anything. Each sample follows it by itself.
+  std::shared_ptr<const grammar::Grammar> grammar = {};
 
   bool counts_prompt() const { return repetition_penalty != 1; }
   bool counts_output() const {
@@ -31,7 +38,8 @@ struct LogitRules {
   }
   /// Nothing is changed.
   bool empty() const {
-    return !counts_output() && bias.empty() && allowed.empty() && bad_words.empty();
+    return !counts_output() && bias.empty() && allowed.empty() && bad_words.empty() &&
+           grammar == nullptr;
   }
 };
 

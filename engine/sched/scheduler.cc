@@ -40,6 +40,14 @@ StepLoad Scheduler::load() const {
   return load;
 }
 
+ScoredRows scored_rows(const Grant& grant) {
+  const Sequence& sequence = *grant.sequence;
+  if (!sequence.scores_prompt()) return {};
+  const std::int32_t begin = std::max(sequence.computed, sequence.scores->count);
+  const std::int32_t end = std::min(sequence.computed + grant.tokens, sequence.scores->size());
+  return {.begin = begin, .end = std::max(begin, end)};
+}
+
 const StepPlan& Scheduler::schedule(TimePoint now, std::int32_t tokens) {
   CHECK(tokens >= 1 && tokens <= options_.step_tokens_max, "a budget fits the device");
   now_ = now;
@@ -108,6 +116,9 @@ void Scheduler::hand_out(std::int32_t tokens, bool may_start) {
   order_prefills(counts_, prefills_);
   const OldestShare oldest = share_of_oldest(counts_, tokens);
   std::int32_t kept = oldest.tokens;
+  const bool oldest_scores = oldest.index && running_[*oldest.index]->scores_prompt();
+  std::int32_t kept_rows = oldest_scores ? options_.score_rows_max / 4 : 0;
+  score_rows_left_ = options_.score_rows_max - kept_rows;
   may_start = may_start && !line_.empty();
   if (may_start) spare_blocks_ = count_spare_blocks();
   refused_.clear();
@@ -115,21 +126,35 @@ void Scheduler::hand_out(std::int32_t tokens, bool may_start) {
     Sequence* waiting = may_start && tokens > kept ? next_in_line() : nullptr;
     const bool none_left = next == prefills_.size();
     if (waiting != nullptr && (none_left || goes_before(*waiting, counts_[prefills_[next]]))) {
-      tokens -= start(*waiting, tokens - kept);
+      tokens -= start(*waiting, within_score_rows(*waiting, tokens - kept));
       continue;
     }
     if (none_left) break;
     const std::size_t i = prefills_[next++];
-    if (oldest.index == i) kept = 0;
-    const std::int32_t granted = tokens_that_fit(counts_[i], {tokens - kept, kv_.idle()}, shape_);
+    if (oldest.index == i) {
+      kept = 0;
+      score_rows_left_ += std::exchange(kept_rows, 0);
+    }
+    const std::int32_t most = within_score_rows(*running_[i], tokens - kept);
+    const std::int32_t granted = tokens_that_fit(counts_[i], {most, kv_.idle()}, shape_);
     if (granted > 0) grant(*running_[i], granted);
     tokens -= granted;
   }
 }
 
+/// As many of `tokens` as the step has rows of logits for, where they score the prompt.
+std::int32_t Scheduler::within_score_rows(const Sequence& sequence, std::int32_t tokens) const {
+  if (!sequence.scores_prompt()) return tokens;
+  const std::int32_t next = std::max(sequence.computed, sequence.scores->count);
+  if (sequence.scores->size() - next <= score_rows_left_) return tokens;
+  return std::min(tokens, next - sequence.computed + score_rows_left_);
+}
+
 void Scheduler::grant(Sequence& sequence, std::int32_t tokens) {
   const std::int32_t end = sequence.computed + tokens;
   CHECK(sequence.blocks.prepare_write(sequence.computed, end, plan_.copies), "the plan fits");
+  const ScoredRows scored = scored_rows({.sequence = &sequence, .tokens = tokens});
+  score_rows_left_ -= scored.end - scored.begin;
   plan_.shape.rows += tokens;
   plan_.shape.decodes += sequence.wanted() - sequence.computed == 1 ? 1 : 0;
   plan_.shape.context_tokens +=

@@ -25,6 +25,7 @@ struct SchedulerOptions {
   std::int32_t sequences_max = 0;        ///< running at once
   std::int32_t step_tokens_max = 0;      ///< that fit into one step
   std::vector<TokenId> end_tokens = {};  ///< of the model
+  std::int32_t score_rows_max = 0;       ///< logits in one step that score prompts; 0: none can be
   VictimRule victims = VictimRule::kLeastComputed;
   /// Starts only what is expected to end without preempting; off: as soon as a prompt fits.
   bool foresight = true;
@@ -37,6 +38,13 @@ struct Grant {
   /// The grant reaches the end of what is known: its last row's logits give the next token.
   bool samples() const { return sequence->computed + tokens == sequence->wanted(); }
 };
+
+/// Positions [begin, end) of a grant whose logits score the prompt.
+struct ScoredRows {
+  std::int32_t begin = 0;
+  std::int32_t end = 0;
+};
+ScoredRows scored_rows(const Grant& grant);
 
 /// One step: the copies come first, in order, then the grants as one batch.
 struct StepPlan {
@@ -145,9 +153,11 @@ class Scheduler {
   std::int32_t count_spare_blocks() const;
   void hand_out(std::int32_t tokens, bool may_start);
   void grant(Sequence& sequence, std::int32_t tokens);
+  std::int32_t within_score_rows(const Sequence& sequence, std::int32_t tokens) const;
   // preempt.cc, commit.cc
   void preempt(std::size_t index);
   void commit_grant(const Grant& grant, SampledToken* sampled);
+  bool take_scores(const Grant& grant);
   void append(Sequence& sequence, SampledToken& sampled);
   TokenEvent event_of(const Sequence& sequence) const;
   void finish(Sequence& sequence, FinishReason reason, TokenEvent event);
@@ -181,6 +191,7 @@ class Scheduler {
   std::vector<Sequence*> refused_;      ///< did not fit
   std::uint64_t last_search_step_ = 0;  ///< that looked up one that had not fitted before
   std::int32_t spare_blocks_ = 0;
+  std::int32_t score_rows_left_ = 0;
   Foresight foresight_;  ///< of those that run
   std::uint64_t foreseen_step_ = 0;
   std::int32_t foreseen_idle_ = 0;  ///< blocks when that was computed

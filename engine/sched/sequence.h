@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "engine/cache/sequence_blocks.h"
+#include "engine/grammar/grammar.h"
 #include "engine/sched/generate_spec.h"
+#include "engine/sched/prompt_scores.h"
 #include "engine/sched/token_counts.h"
 #include "engine/sched/token_event.h"
 #include "engine/sched/waiting_line.h"
@@ -32,6 +34,8 @@ struct Sequence {
   std::int32_t wanted() const { return static_cast<std::int32_t>(tokens.size()); }
   std::int32_t output_count() const { return wanted() - prompt_count; }
   bool resumes() const { return lost_tokens > 0; }
+  /// Logits of prompt rows are still wanted: of the positions [scores->count, prompt_count - 1).
+  bool scores_prompt() const { return scores != nullptr && !scores->complete(); }
 
   GenerateSpec spec;  ///< prompt and resumed have moved into `tokens`
   std::shared_ptr<EventSink> sink;
@@ -41,6 +45,12 @@ struct Sequence {
   std::vector<TokenId> tokens;   ///< prompt, then output (resumed ones first)
   std::vector<TokenId> end_ids;  ///< tokens that end this request; masked until min_tokens are out
   TokenCounts counts;            ///< of `tokens`, where spec.rules count; the sampler's
+  std::shared_ptr<PromptScores> scores;  ///< until they are sent; null: nobody asked
+  std::vector<double> pooled;            ///< [width] sums so far, where spec.pooling wants them
+  /// Where the output stands in spec.rules' grammar, if there is one. It follows each token as it
+  /// is added, so that neither preemption nor recomputation touches it.
+  std::optional<grammar::GrammarState> grammar = {};
+  bool off_grammar = false;  ///< a resumed token that the grammar does not allow
   std::int32_t prompt_count = 0;
   std::int32_t computed = 0;
   std::int32_t cached_tokens = 0;  ///< prompt tokens found in the cache when first started
@@ -88,7 +98,14 @@ struct SampledToken {
   bool forbidden = false;  ///< `error` is that the request itself forbids every token
 };
 
-/// Why a sequence is complete after its last output token, if it is: a stop token wins over length.
+/// Whether `token` ends the sequence.
+bool is_end(const Sequence& sequence, TokenId token);
+
+/// Follows a token that was added to the output through the grammar.
+void follow_grammar(Sequence& sequence, TokenId token);
+
+/// Why a sequence is complete after its last output token, if it is: a stop token, or a
+/// grammar after whose end nothing may come, wins over length.
 std::optional<FinishReason> completed(const Sequence& sequence, std::int32_t context_max);
 
 }  // namespace kantha::sched

@@ -10,12 +10,15 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "engine/sched/prompt_scores.h"
 
 /// What comes back from the engine thread.
 namespace kantha::sched {
 
 enum class FinishReason : std::uint8_t {
-  kStop,      ///< an end token or a stop token (its id is in the event, its text is not shown)
+  /// An end token or a stop token (its id is in the event, its text is not shown), or the end of
+  /// what the request's grammar allows (TokenEvent::ends_with_text).
+  kStop,
   kLength,    ///< max_tokens or the window
   kAbort,     ///< the client left or the door asked for it
   kError,     ///< the engine failed this request; `error` says why
@@ -23,20 +26,19 @@ enum class FinishReason : std::uint8_t {
 };
 inline constexpr std::size_t kFinishReasonCount = 5;
 
-/// Log-probability of one candidate under the raw distribution (before temperature and top-p).
-struct TokenLogprob {
-  TokenId token = 0;
-  float logprob = 0;
-};
-
 /// One output token, or the end of a request, or both.
 struct TokenEvent {
   RequestId id;
   std::optional<TokenId> token = {};
   float logprob = 0;                            ///< of `token`; only when asked for
   std::vector<TokenLogprob> top_logprobs = {};  ///< best first; only when asked for
+  /// Complete; with the first event of a request that asked for them, but for one that failed.
+  std::shared_ptr<const PromptScores> prompt_scores = {};
+  /// [width] sums of hidden states, with the end of a request whose `pooling` asked for them.
+  std::shared_ptr<const std::vector<double>> pooled_states = {};
   std::optional<FinishReason> finish = {};
   std::string error = {};
+  bool ends_with_text = false;  ///< with kStop: `token` is text like any other
   bool forbidden = false;  ///< with `error`: the request forbids every token that could come next
   std::int32_t prompt_tokens = 0;
   std::int32_t cached_tokens = 0;  ///< prompt tokens found in the prefix cache

@@ -131,6 +131,18 @@ void FakeForward::run(const exec::Batch& batch, std::span<float> logits) {
   }
 }
 
+void FakeForward::run_with_notes(const exec::Batch& batch, std::span<float> logits,
+                                 const exec::LogitNotes& notes) {
+  Forward::run_with_notes(batch, logits, notes);
+  if (notes.states.empty()) return;
+  CHECK(notes.states.size() == 2 * batch.logit_rows.size(), "states [S, hidden_size]");
+  for (std::size_t s = 0; s < batch.logit_rows.size(); ++s) {
+    const auto row = static_cast<std::size_t>(batch.logit_rows[s]);
+    notes.states[2 * s] = static_cast<float>(batch.token_ids[row]);
+    notes.states[2 * s + 1] = static_cast<float>(batch.positions[row]);
+  }
+}
+
 void FakeForward::copy_block(BlockId from, BlockId to) {
   CHECK(from != to, "a copy has two ends");
   const std::int32_t size = options_.kv.block_size;

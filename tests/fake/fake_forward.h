@@ -35,6 +35,10 @@ class FakeForward final : public exec::Forward {
   explicit FakeForward(FakeForwardOptions options);
 
   void run(const exec::Batch& batch, std::span<float> logits) override;
+  /// A row's state is its token and its position.
+  void run_with_notes(const exec::Batch& batch, std::span<float> logits,
+                      const exec::LogitNotes& notes) override;
+  std::int32_t hidden_size() const override { return 2; }
   void copy_block(BlockId from, BlockId to) override;
   std::span<const cache::KvGroup> groups() const override { return options_.groups; }
   std::int32_t vocabulary_size() const override { return options_.vocabulary; }

@@ -45,10 +45,11 @@ class RealLoop {
  public:
   RealLoop(const TinyModel& tiny, const EngineOptions& options, std::int32_t threads)
       : inbox_(limits_of(options, kConfig.vocabulary)),
-        loop_(make_forward_cpu(tiny.model(), {.kv = options.kv,
-                                              .rows_max = options.step_tokens_max,
-                                              .logit_rows_max = options.sequences_max,
-                                              .threads = threads})
+        loop_(make_forward_cpu(tiny.model(),
+                               {.kv = options.kv,
+                                .rows_max = options.step_tokens_max,
+                                .logit_rows_max = options.sequences_max + options.score_rows_max,
+                                .threads = threads})
                   .value(),
               options, system_clock(), inbox_) {
     set_log_level(LogLevel::kError);
@@ -79,6 +80,7 @@ EngineOptions plain_options() {
   options.context_max = 160;
   options.sequences_max = 1;
   options.step_tokens_max = 160;
+  options.score_rows_max = 160;
   options.prefix_caching = false;
   options.prompt_tokens_queued_max = 1 << 20;
   options.end_tokens = {kEnd};
@@ -94,6 +96,7 @@ EngineOptions random_options(Random& random) {
   options.kv = {.block_size = block_size, .block_count = between(random, least, most)};
   options.sequences_max = between(random, 2, 10);
   options.step_tokens_max = between(random, 1, 80);
+  options.score_rows_max = between(random, 1, 30);
   options.prefix_caching = between(random, 0, 3) > 0;
   options.foresight = between(random, 0, 3) == 0;  // without it many are preempted
   return options;
@@ -117,6 +120,7 @@ sched::GenerateSpec random_spec(Random& random, std::uint64_t id,
   spec.sampling.seed = random();
   spec.rules = random_rules(random, kConfig.vocabulary);
   spec.sampling.logprobs = between(random, 0, 2) == 0 ? -1 : 2;
+  if (between(random, 0, 5) == 0) spec.prompt_logprobs = between(random, 0, 3);
   return spec;
 }
 
@@ -131,6 +135,17 @@ struct Answer {
 Answer answer_of(const fake::Received& received) {
   Answer answer{.tokens = received.tokens, .logprobs = {}, .finish = received.finish};
   for (const sched::TokenEvent& event : received.events) {
+    if (event.prompt_scores != nullptr) {
+      const sched::PromptScores& scores = *event.prompt_scores;
+      for (std::size_t i = 0; i < scores.logprobs.size(); ++i) {
+        answer.logprobs.push_back(std::bit_cast<std::uint32_t>(scores.logprobs[i]));
+        answer.logprobs.push_back(static_cast<std::uint32_t>(scores.ranks[i]));
+      }
+      for (const sched::TokenLogprob& best : scores.best) {
+        answer.logprobs.push_back(static_cast<std::uint32_t>(best.token));
+        answer.logprobs.push_back(std::bit_cast<std::uint32_t>(best.logprob));
+      }
+    }
     answer.logprobs.push_back(std::bit_cast<std::uint32_t>(event.logprob));
     for (const sched::TokenLogprob& other : event.top_logprobs) {
       answer.logprobs.push_back(static_cast<std::uint32_t>(other.token));
@@ -167,6 +182,7 @@ class EngineExactness : public testing::TestWithParam<ops::DType> {
         sample.id = {specs.size() + 1};
         sample.fork_of = RequestId{first};
         sample.sampling.seed += sample.id.value;
+        sample.prompt_logprobs = -1;
         specs[sample.id.value] = sample;
         together.submit(sample);
       }

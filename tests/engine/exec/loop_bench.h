@@ -32,14 +32,14 @@ class LoopBench {
  public:
   explicit LoopBench(EngineOptions options,
                      std::function<TokenId(std::span<const TokenId>)> next = {})
-      : inbox_(limits_of(options, kVocabulary)),
-        loop_(std::make_unique<fake::FakeForward>(
-                  fake::FakeForwardOptions{.kv = options.kv,
-                                           .groups = options.kv_groups,
-                                           .vocabulary = kVocabulary,
-                                           .rows_max = options.step_tokens_max,
-                                           .logit_rows_max = options.sequences_max,
-                                           .next = std::move(next)}),
+      : inbox_(limits_of(options, kVocabulary, /*hidden_size=*/2)),
+        loop_(std::make_unique<fake::FakeForward>(fake::FakeForwardOptions{
+                  .kv = options.kv,
+                  .groups = options.kv_groups,
+                  .vocabulary = kVocabulary,
+                  .rows_max = options.step_tokens_max,
+                  .logit_rows_max = options.sequences_max + options.score_rows_max,
+                  .next = std::move(next)}),
               options, clock_, inbox_) {
     set_log_level(LogLevel::kError);  // preemption is what many tests are about
   }

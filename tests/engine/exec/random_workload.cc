@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <random>
@@ -61,6 +62,7 @@ EngineOptions random_options(Random& random) {
   options.step_tokens_max = one_in(random, 8) ? 1 : between(random, 1, 64);
   options.prefix_caching = !one_in(random, 5);
   options.foresight = one_in(random, 5);
+  options.score_rows_max = between(random, 1, 20);
   options.kv_groups = random_groups(random);
   const cache::KvCacheOptions kv{.block_size = options.kv.block_size, .groups = options.kv_groups};
   const std::int32_t longest = std::min(kLongest, options.context_max);
@@ -82,6 +84,8 @@ sched::GenerateSpec random_spec(Random& random, const Heads& heads, std::int32_t
   }
   const auto room = longest - static_cast<std::int32_t>(spec.prompt.size());
   spec.max_tokens = one_in(random, 8) ? room : between(random, 1, std::min(room, 40));
+  if (one_in(random, 10)) spec.prompt_logprobs = between(random, 0, 3);
+  if (spec.prompt_logprobs >= 0 && one_in(random, 3)) spec.max_tokens = 0;
   spec.min_tokens = one_in(random, 4) ? between(random, 0, spec.max_tokens) : 0;
   spec.ignore_eos = one_in(random, 2);
   spec.sampling.temperature = one_in(random, 2) ? 0.0F : 1.0F;
@@ -101,6 +105,23 @@ sched::GenerateSpec random_spec(Random& random, const Heads& heads, std::int32_t
   return spec;
 }
 
+/// What a request was told of its prompt; nothing when it was told nothing.
+std::vector<float> scores_of(const fake::Received& received) {
+  std::vector<float> all;
+  for (const sched::TokenEvent& event : received.events) {
+    if (event.prompt_scores == nullptr) continue;
+    EXPECT_TRUE(event.prompt_scores->complete());
+    all.push_back(1);
+    std::ranges::copy(event.prompt_scores->logprobs, std::back_inserter(all));
+    std::ranges::copy(event.prompt_scores->ranks, std::back_inserter(all));
+    for (const sched::TokenLogprob& best : event.prompt_scores->best) {
+      all.push_back(static_cast<float>(best.token));
+      all.push_back(best.logprob);
+    }
+  }
+  return all;
+}
+
 /// What the request gets with an engine of its own, from its first token on.
 fake::Received run_alone(sched::GenerateSpec spec, std::int32_t context_max) {
   EngineOptions options = small_options(/*blocks=*/16, /*block_size=*/16);
@@ -108,6 +129,7 @@ fake::Received run_alone(sched::GenerateSpec spec, std::int32_t context_max) {
   options.prefix_caching = false;
   options.step_tokens_max = 200;
   options.sequences_max = 1;
+  options.score_rows_max = 200;
   spec.resumed.clear();
   spec.deadline.reset();
   spec.fork_of.reset();
@@ -245,6 +267,8 @@ class Workload {
     }
     ASSERT_EQ(tokens, alone.tokens) << "request " << spec.id.value;
     ASSERT_EQ(together.finish, alone.finish) << "request " << spec.id.value;
+    totals.scored += spec.prompt_logprobs >= 0 ? 1 : 0;
+    if (spec.resumed.empty()) ASSERT_EQ(scores_of(together), scores_of(alone));
   }
 
   void add_up(WorkloadTotals& totals) {
@@ -291,6 +315,7 @@ void expect_everything_happened(const WorkloadTotals& totals, std::int64_t workl
     testing::Test::RecordProperty(what, std::to_string(count));
   };
   often("requests", totals.requests, 10'000);
+  often("scored", totals.scored, 300);
   often("preemptions", totals.preemptions, 300);
   often("recomputed_tokens", totals.recomputed_tokens, 5000);
   often("hit_tokens", totals.hit_tokens, 30'000);

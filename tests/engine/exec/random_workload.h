@@ -20,6 +20,7 @@ struct WorkloadTotals {
   std::int64_t deadlines = 0;  ///< requests that ended because their time was up
   std::int64_t resumed = 0;
   std::int64_t windowed = 0;  ///< workloads on engines with windows
+  std::int64_t scored = 0;    ///< requests that were told of their prompt
   std::int64_t exact = 0;     ///< requests as long as the window or the pool allows
 };
 

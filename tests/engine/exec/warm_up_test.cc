@@ -56,7 +56,7 @@ struct WarmLoop {
 TEST(WarmUp, RunsAPrefillAndADecodeAndLeavesNoTrace) {
   WarmLoop warm(small_options(/*blocks=*/16, /*block_size=*/4));
   warm.loop.warm_up();
-  EXPECT_EQ(warm.steps, (std::vector<std::size_t>{16, 1, 16, 1}));
+  EXPECT_EQ(warm.steps, (std::vector<std::size_t>{2, 16, 1}));
   const gateway::EngineStats stats = warm.inbox.stats();
   EXPECT_EQ(stats.steps_total, 0);
   EXPECT_EQ(stats.last_step, TimePoint{});

@@ -23,6 +23,21 @@ sched::GenerateSpec spec() {
   return spec;
 }
 
+std::shared_ptr<const sched::LogitRules> rules(sched::LogitRules given) {
+  return std::make_shared<const sched::LogitRules>(std::move(given));
+}
+
+TEST(Admission, ScoringAPromptNeedsNoOutputAndAnEngineThatCan) {
+  sched::GenerateSpec scored = spec();
+  scored.prompt.assign(80, 1);
+  scored.prompt_logprobs = 0;
+  scored.max_tokens = 0;
+  EXPECT_EQ(check_spec(limits(), scored).error().code, Code::kUnimplemented);
+  EngineLimits able = limits();
+  able.score_rows_max = 1;
+  EXPECT_TRUE(check_spec(able, scored).ok()) << "as long as the pool";
+}
+
 TEST(Admission, RefusesWhatCanNeverRunAndNamesTheField) {
   using sched::GenerateSpec;
   struct Case {
@@ -37,7 +52,22 @@ TEST(Admission, RefusesWhatCanNeverRunAndNamesTheField) {
       {"a prompt token beyond the vocabulary", [](GenerateSpec& s) { s.prompt[1] = 50; }, "prompt",
        "[0, 49], got 50"},
       {"a negative token", [](GenerateSpec& s) { s.prompt[0] = -1; }, "prompt", "got -1"},
-      {"max_tokens 0", [](GenerateSpec& s) { s.max_tokens = 0; }, "max_tokens", "got 0"},
+      {"max_tokens -1", [](GenerateSpec& s) { s.max_tokens = -1; }, "max_tokens", "got -1"},
+      {"prompt_logprobs beyond the vocabulary", [](GenerateSpec& s) { s.prompt_logprobs = 51; },
+       "prompt_logprobs", "[-1, 50]"},
+      {"typical_p 0", [](GenerateSpec& s) { s.sampling.typical_p = 0; }, "typical_p", "(0, 1]"},
+      {"an allowed id beyond the vocabulary",
+       [](GenerateSpec& s) { s.rules = rules({.allowed = {1, 50}}); }, "allowed_token_ids",
+       "got 50"},
+      {"a bias beyond the vocabulary",
+       [](GenerateSpec& s) { s.rules = rules({.bias = {{-1, 1}}}); }, "logit_bias", "got -1"},
+      {"a bad word beyond the vocabulary",
+       [](GenerateSpec& s) { s.rules = rules({.bad_words = {{1, 99}}}); }, "bad_words", "got 99"},
+      {"a bad word of nothing", [](GenerateSpec& s) { s.rules = rules({.bad_words = {{}}}); },
+       "bad_words", "at least one"},
+      {"repetition_penalty NaN",
+       [=](GenerateSpec& s) { s.rules = rules({.repetition_penalty = nan}); }, "repetition_penalty",
+       "nan"},
       {"min_tokens over max_tokens", [](GenerateSpec& s) { s.min_tokens = 11; }, "min_tokens",
        "[0, 10], got 11"},
       {"more resumed than max_tokens", [](GenerateSpec& s) { s.resumed.assign(11, 1); }, "resumed",
