@@ -1,6 +1,8 @@
 #include "engine/api/logprobs.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace kantha::api {
 namespace {
@@ -93,14 +95,40 @@ OrderedJson completion_logprobs(const std::vector<ScoredToken>& scores, std::int
     json[name] = OrderedJson::array();
   }
   for (const ScoredToken& score : scores) {
-    OrderedJson top = OrderedJson::object();
-    for (const Candidate& candidate : score.top) add_candidate(top, candidate);
-    add_candidate(top, score.chosen);
     json["tokens"].push_back(token_text(score.chosen.bytes));
-    json["token_logprobs"].push_back(printable(score.chosen.logprob));
-    json["top_logprobs"].push_back(std::move(top));
-    json["text_offset"].push_back(offset);
+    json["text_offset"].push_back(std::max<std::int64_t>(offset, 0));
+    if (score.scored) {
+      OrderedJson top = OrderedJson::object();
+      for (const Candidate& candidate : score.top) add_candidate(top, candidate);
+      add_candidate(top, score.chosen);
+      json["token_logprobs"].push_back(printable(score.chosen.logprob));
+      json["top_logprobs"].push_back(std::move(top));
+    } else {
+      json["token_logprobs"].push_back(nullptr);
+      json["top_logprobs"].push_back(nullptr);
+    }
     offset += count_characters(score.chosen.bytes);
+  }
+  return json;
+}
+
+OrderedJson prompt_logprobs(const std::vector<PromptPlace>& places) {
+  OrderedJson json = OrderedJson::array();
+  for (const PromptPlace& place : places) {
+    if (place.empty()) {
+      json.push_back(nullptr);
+      continue;
+    }
+    OrderedJson candidates = OrderedJson::object();
+    for (const PromptCandidate& candidate : place) {
+      const std::string id = std::to_string(candidate.token);
+      if (candidates.contains(id)) continue;
+      OrderedJson& entry = candidates[id];
+      entry["logprob"] = printable(candidate.value.logprob);
+      entry["rank"] = candidate.rank;
+      entry["decoded_token"] = token_text(candidate.value.bytes);
+    }
+    json.push_back(std::move(candidates));
   }
   return json;
 }

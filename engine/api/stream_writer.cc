@@ -13,7 +13,52 @@ OrderedJson usage_json(const Usage& usage) {
   json["completion_tokens"] = usage.completion_tokens;
   json["total_tokens"] = usage.prompt_tokens + usage.completion_tokens;
   json["prompt_tokens_details"]["cached_tokens"] = usage.cached_tokens;
+  if (usage.reasoning_tokens) {
+    json["completion_tokens_details"]["reasoning_tokens"] = *usage.reasoning_tokens;
+  }
   return json;
+}
+
+/// A call's stretch in a chunk, or a whole call.
+OrderedJson call_json(const dialect::CallDelta& call, bool chunk) {
+  OrderedJson json;
+  if (chunk) json["index"] = call.index;
+  if (!call.id.empty()) {
+    json["id"] = call.id;
+    json["type"] = "function";
+    json["function"]["name"] = call.name;
+  }
+  json["function"]["arguments"] = call.arguments;
+  return json;
+}
+
+/// `reasoning_content` is what DeepSeek and most servers say, `reasoning` what newer ones do.
+void add_reasoning_and_calls(const Delta& delta, bool chunk, OrderedJson& owner) {
+  if (!delta.reasoning.empty()) {
+    owner["reasoning_content"] = delta.reasoning;
+    owner["reasoning"] = delta.reasoning;
+  }
+  for (const dialect::CallDelta& call : delta.calls) {
+    owner["tool_calls"].push_back(call_json(call, chunk));
+  }
+}
+
+OrderedJson chunk_delta(const Delta& delta) {
+  OrderedJson json = OrderedJson::object();
+  const bool other = !delta.reasoning.empty() || !delta.calls.empty();
+  if (!delta.text.empty() || !other) json["content"] = delta.text;
+  add_reasoning_and_calls(delta, /*chunk=*/true, json);
+  return json;
+}
+
+OrderedJson whole_message(const Delta& answer) {
+  OrderedJson message;
+  message["role"] = "assistant";
+  message["content"] = answer.text;
+  if (answer.text.empty() && !answer.calls.empty()) message["content"] = nullptr;
+  message["refusal"] = nullptr;
+  add_reasoning_and_calls(answer, /*chunk=*/false, message);
+  return message;
 }
 
 }  // namespace
@@ -61,12 +106,9 @@ OrderedJson StreamWriter::choice_frame(std::int32_t index, const Delta& delta, b
   if (head_.api == ApiKind::kCompletion) {
     choice["text"] = delta.text;
   } else if (chunk) {
-    choice["delta"] = OrderedJson::object();
-    choice["delta"]["content"] = delta.text;
+    choice["delta"] = chunk_delta(delta);
   } else {
-    choice["message"]["role"] = "assistant";
-    choice["message"]["content"] = delta.text;
-    choice["message"]["refusal"] = nullptr;
+    choice["message"] = whole_message(delta);
   }
   choice["logprobs"] = logprobs_of(delta);
   choice["finish_reason"] = nullptr;
@@ -123,6 +165,11 @@ std::string StreamWriter::whole(const std::vector<Choice>& choices, const Usage&
   for (const Choice& choice : choices) {
     OrderedJson entry = choice_frame(choice.answer.index, choice.answer, /*chunk=*/false);
     entry["finish_reason"] = choice.finish_reason;
+    if (choice.prompt_logprobs) {
+      // vLLM has one list in a chat's answer, since all choices have one prompt.
+      OrderedJson& owner = head_.api == ApiKind::kChat ? json : entry;
+      owner["prompt_logprobs"] = prompt_logprobs(*choice.prompt_logprobs);
+    }
     if (options_.token_ids) entry["kantha"]["token_ids"] = choice.answer.token_ids;
     json["choices"].push_back(std::move(entry));
   }

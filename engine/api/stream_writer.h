@@ -14,9 +14,10 @@
 ///
 /// Flow of a stream: role (chat only), deltas, finish per choice, usage when asked for, then the
 /// transport's own `[DONE]`. Every call gives one JSON text, without "data: ".
-/// Guarantees: strict JSON and valid UTF-8 whatever the tokens are; `content` is never null; the
-/// role comes once; the chunk with finish_reason has an empty delta, because clients drop text that
-/// comes with it; the usage chunk has no choices.
+/// Guarantees: strict JSON and valid UTF-8 whatever the tokens are; `content` is null only beside
+/// the calls of a whole answer; a call's id and name come once; the role comes once; the chunk with
+/// finish_reason has an empty delta, because clients drop text that comes with it; the usage chunk
+/// has no choices.
 namespace kantha::api {
 
 struct StreamWriterOptions {
@@ -37,11 +38,14 @@ class StreamWriter {
  public:
   StreamWriter(ReplyHead head, StreamWriterOptions options);
 
+  /// The choice's text begins so many characters before or after 0; before its first delta.
+  void begin_text(std::int32_t index, std::int64_t offset) { offsets_[index] = offset; }
   /// First chunk of a chat choice: role assistant and content "".
   std::string role(std::int32_t index);
   std::string delta(const Delta& delta);
-  /// Last chunk of a choice; `reason` is "stop" or "length". `rest` holds token ids that came
-  /// without text (the end token's), which a resuming front door needs and a client does not.
+  /// Last chunk of a choice; `reason` is "stop", "length" or "tool_calls". `rest` holds token ids
+  /// that came without text (the end token's), which a resuming front door needs and a client does
+  /// not.
   std::string finish(std::int32_t index, std::string_view reason,
                      const std::vector<TokenId>& rest = {});
   std::string usage(const Usage& usage);

@@ -147,5 +147,36 @@ TEST(ReplyId, NamesItsApi) {
   EXPECT_EQ(reply_id(ApiKind::kCompletion, 0, 1), "cmpl-000000000000000000000001");
 }
 
+TEST(StreamWriter, CallsAndReasoningHaveTheirOwnKeys) {  // reports B004, B056
+  StreamWriter writer(head_of(ApiKind::kChat), {});
+  const auto delta_of = [&writer](const Delta& delta) {
+    return Json::parse(writer.delta(delta))["choices"][0]["delta"];
+  };
+  EXPECT_EQ(delta_of({.reasoning = "hm"}),
+            Json({{"reasoning_content", "hm"}, {"reasoning", "hm"}}));
+  const Json first = delta_of({.calls = {{.index = 1, .id = "call_1", .name = "f"}}});
+  EXPECT_EQ(first, Json::parse(R"({"tool_calls":[{"index":1,"id":"call_1","type":"function",
+                                   "function":{"name":"f","arguments":""}}]})"));
+  const Json later = delta_of({.text = "x", .calls = {{.index = 1, .arguments = "{}"}}});
+  EXPECT_EQ(later, Json::parse(R"({"content":"x","tool_calls":[{"index":1,
+                                   "function":{"arguments":"{}"}}]})"));
+}
+
+TEST(StreamWriter, AWholeAnswerOfCallsHasNoContent) {  // report B056
+  StreamWriter writer(head_of(ApiKind::kChat), {});
+  Choice choice{.answer = {.reasoning = "hm",
+                           .calls = {{.index = 0, .id = "call_1", .name = "f", .arguments = "{}"}}},
+                .finish_reason = "tool_calls"};
+  const Json whole = Json::parse(writer.whole({choice}, {.reasoning_tokens = 3}));
+  EXPECT_EQ(whole["choices"][0]["message"],
+            Json::parse(R"({"role":"assistant","content":null,"refusal":null,
+                            "reasoning_content":"hm","reasoning":"hm","tool_calls":[{"id":"call_1",
+                            "type":"function","function":{"name":"f","arguments":"{}"}}]})"));
+  EXPECT_EQ(whole["choices"][0]["finish_reason"], "tool_calls");
+  EXPECT_EQ(whole["usage"]["completion_tokens_details"]["reasoning_tokens"], 3);
+  choice.answer.text = "Look:";
+  EXPECT_EQ(Json::parse(writer.whole({choice}, {}))["choices"][0]["message"]["content"], "Look:");
+}
+
 }  // namespace
 }  // namespace kantha::api
