@@ -99,6 +99,15 @@ Result<OrderedJson> read_tool_calls(const JsonFields& message) {
   return calls;
 }
 
+/// An assistant's earlier reasoning, which some templates show again.
+Result<std::optional<std::string>> read_reasoning(const JsonFields& message,
+                                                  const std::string& role) {
+  TRY(const auto content, message.string("reasoning_content"));
+  TRY(const auto other, message.string("reasoning"));
+  if (role != "assistant") return std::optional<std::string>();
+  return content ? content : other;
+}
+
 Status read_message(const Json& json, const std::string& path, ChatRequest& request) {
   const JsonFields fields(json, path);
   TRY_OK(fields.check_object());
@@ -108,11 +117,17 @@ Status read_message(const Json& json, const std::string& path, ChatRequest& requ
   TRY(const auto name, fields.string("name"));
   TRY(const auto tool_call_id, fields.string("tool_call_id"));
   TRY(OrderedJson tool_calls, read_tool_calls(fields));
+  TRY(const auto reasoning, read_reasoning(fields, role));
+  request.content_bytes += static_cast<std::int64_t>(reasoning.value_or("").size());
+  if (!tool_calls.empty()) {
+    request.content_bytes += static_cast<std::int64_t>(dump_json(tool_calls).size());
+  }
   request.content_bytes += static_cast<std::int64_t>(content.size() + name.value_or("").size());
   message["role"] = role;
   message["content"] = std::move(content);
   if (name) message["name"] = *name;
   if (tool_call_id) message["tool_call_id"] = *tool_call_id;
+  if (reasoning) message["reasoning_content"] = *reasoning;
   if (!tool_calls.empty()) message["tool_calls"] = std::move(tool_calls);
   request.messages.push_back(std::move(message));
   return ok_status();
@@ -136,6 +151,15 @@ Status read_template_extra(const JsonFields& fields, OrderedJson& extra) {
     extra[name] = value;
   }
   return ok_status();
+}
+
+/// reasoning_effort is what templates know it as; what the client set itself stays.
+void set_effort(ChatRequest& request) {
+  const auto& effort = request.reasoning.effort;
+  if (!effort) return;
+  OrderedJson& extra = request.template_extra;
+  if (!extra.contains("reasoning_effort")) extra["reasoning_effort"] = *effort;
+  if (*effort == "none" && !extra.contains("enable_thinking")) extra["enable_thinking"] = false;
 }
 
 Status read_chat_logprobs(const JsonFields& fields, GenerationFields& request) {
@@ -176,6 +200,10 @@ Status read_conversation(const JsonFields& fields, ChatRequest& request) {
   for (std::size_t i = 0; i < messages->size(); ++i) {
     TRY_OK(read_message((*messages)[i], path + "[" + std::to_string(i) + "]", request));
   }
+  TRY(request.tools, read_tool_fields(fields));
+  if (request.tools.offered) {
+    request.content_bytes += static_cast<std::int64_t>(dump_json(request.tools.listed).size());
+  }
   TRY_OK(read_template_extra(fields, request.template_extra));
   TRY(const auto add_generation_prompt, fields.boolean("add_generation_prompt"));
   request.add_generation_prompt = add_generation_prompt.value_or(true);
@@ -192,6 +220,8 @@ Result<ChatRequest> read_chat_request(const Json& body, const RequestLimits& lim
   TRY_OK(check_min_tokens(fields, request.fields));
   TRY_OK(check_supported(fields, ApiKind::kChat));
   TRY_OK(read_conversation(fields, request));
+  TRY(request.reasoning, read_reasoning_fields(fields, limits.context_max));
+  set_effort(request);
   return request;
 }
 

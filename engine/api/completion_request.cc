@@ -84,7 +84,10 @@ Result<CompletionRequest> read_completion_request(const Json& body, const Reques
   TRY_OK(fields.check_object());
   CompletionRequest request;
   TRY(request.fields, read_generation_fields(fields, limits));
-  TRY(const auto max_tokens, fields.integer("max_tokens", 1, limits.context_max));
+  TRY(const auto echo, fields.boolean("echo"));
+  request.fields.echo = echo.value_or(false);
+  const std::int64_t least = request.fields.echo ? 0 : 1;
+  TRY(const auto max_tokens, fields.integer("max_tokens", least, limits.context_max));
   if (max_tokens) request.fields.max_tokens = static_cast<std::int32_t>(*max_tokens);
   TRY(const auto logprobs, fields.integer("logprobs", 0, kLogprobsMax));
   request.fields.logprobs = static_cast<std::int32_t>(logprobs.value_or(-1));
@@ -94,12 +97,12 @@ Result<CompletionRequest> read_completion_request(const Json& body, const Reques
   if (request.prompts.size() > 1 && !request.fields.vendor.resumed_token_ids.empty()) {
     return invalid_argument("kantha.resume: only allowed with one prompt", "kantha.resume");
   }
-  const auto choices = static_cast<std::int64_t>(request.prompts.size()) * request.fields.n;
+  const auto choices = static_cast<std::int64_t>(request.prompts.size()) * request.fields.best_of;
   if (choices > kChoicesMax) {
     return invalid_argument("n: expected at most " + std::to_string(kChoicesMax) +
                                 " choices over all prompts, got " +
                                 std::to_string(request.prompts.size()) + " prompts times " +
-                                std::to_string(request.fields.n),
+                                std::to_string(request.fields.best_of),
                             "n");
   }
   return request;

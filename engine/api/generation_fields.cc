@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/api/openai_error.h"
+#include "engine/api/output_format.h"
 
 namespace kantha::api {
 namespace {
@@ -13,6 +14,7 @@ constexpr std::size_t kStopStringsMax = 16;
 constexpr std::size_t kStopBytesMax = 1024;
 constexpr std::size_t kStopTokensMax = 64;
 constexpr std::size_t kSaltBytesMax = 256;
+constexpr std::int64_t kPromptLogprobsMax = 20;
 constexpr std::size_t kTenantBytesMax = 128;
 constexpr std::int64_t kTimeoutMsMax = 86'400'000;
 constexpr auto kReplace = Json::error_handler_t::replace;
@@ -131,18 +133,33 @@ Result<std::string> read_short(const JsonFields& fields, std::string_view name,
                           path);
 }
 
-/// How many samples: best_of is understood where it asks for nothing more than n.
+/// How many samples are made and kept.
 Status read_samples(const JsonFields& fields, GenerationFields& request) {
   TRY(const auto n, fields.integer("n", 1, kSamplesMax));
   assign(request.n, n);
   TRY(const auto best_of, fields.integer("best_of", 1, kSamplesMax));
-  if (!best_of || *best_of == request.n) return ok_status();
+  request.best_of = request.n;
+  assign(request.best_of, best_of);
   const std::string path = fields.path_of("best_of");
-  Error error = unimplemented(path + ": expected n (" + std::to_string(request.n) + "), got " +
-                                  std::to_string(*best_of) + ": ranking is not supported yet",
-                              path);
-  error.reason = kReasonUnsupported;
-  return error;
+  if (request.best_of < request.n) {
+    return invalid_argument(path + ": expected at least n (" + std::to_string(request.n) +
+                                "), got " + std::to_string(request.best_of),
+                            path);
+  }
+  if (request.best_of == request.n || !request.stream) return ok_status();
+  return invalid_argument(path + ": expected n (" + std::to_string(request.n) +
+                              ") when stream is true, got " + std::to_string(request.best_of) +
+                              ": which are best is known at the end",
+                          path);
+}
+
+/// What is told of the prompt itself.
+Status read_prompt_logprobs(const JsonFields& fields, GenerationFields& request) {
+  TRY(const auto count, fields.integer("prompt_logprobs", 0, kPromptLogprobsMax));
+  assign(request.prompt_logprobs, count);
+  if (!count || !request.stream) return ok_status();
+  const std::string path = fields.path_of("prompt_logprobs");
+  return invalid_argument(path + ": only allowed when stream is false", path);
 }
 
 /// The request's place among others.
@@ -181,10 +198,11 @@ Status read_resume(const JsonFields& ours, const RequestLimits& limits, Generati
   TRY_OK(resume->check_known({"token_ids"}));
   const auto count_max = static_cast<std::size_t>(limits.context_max);
   TRY(request.vendor.resumed_token_ids, read_token_ids(*resume, "token_ids", count_max, limits));
-  if (request.n == 1) return ok_status();
+  if (request.best_of == 1) return ok_status();
   const std::string path = ours.path_of("resume");
-  return invalid_argument(path + ": only allowed when n is 1, got n " + std::to_string(request.n),
-                          path);
+  const std::string got = request.n > 1 ? "n " + std::to_string(request.n)
+                                        : "best_of " + std::to_string(request.best_of);
+  return invalid_argument(path + ": only allowed when n is 1, got " + got, path);
 }
 
 /// Unknown keys are refused here, unlike at the root: these fields are ours, so a name that we do
@@ -193,7 +211,8 @@ Status read_vendor(const JsonFields& fields, const RequestLimits& limits,
                    GenerationFields& request) {
   TRY(const auto ours, fields.object("kantha"));
   if (!ours) return ok_status();
-  TRY_OK(ours->check_known({"resume", "return_token_ids", "tenant", "class", "timeout_ms"}));
+  TRY_OK(ours->check_known(
+      {"resume", "return_token_ids", "tenant", "class", "timeout_ms", "reasoning_tokens"}));
   VendorFields& vendor = request.vendor;
   TRY(const auto return_token_ids, ours->boolean("return_token_ids"));
   assign(vendor.return_token_ids, return_token_ids);
@@ -265,7 +284,9 @@ Result<GenerationFields> read_generation_fields(const JsonFields& fields,
   TRY_OK(read_stopping(fields, limits, request));
   TRY_OK(read_streaming(fields, request));
   TRY_OK(read_samples(fields, request));
+  TRY_OK(read_prompt_logprobs(fields, request));
   TRY_OK(read_place(fields, request));
+  TRY(request.output, read_output_format(fields));
   TRY_OK(read_vendor(fields, limits, request));
   return request;
 }

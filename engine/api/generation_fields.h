@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "base/json_fields.h"
 #include "base/result.h"
 #include "engine/api/logit_fields.h"
+#include "engine/grammar/wish.h"
 
 /// The part that chat and text completion requests share. Pure; any thread.
 namespace kantha::api {
@@ -39,7 +41,8 @@ struct VendorFields {
 /// Sampling, limits and transport of one generation. All values are within their ranges.
 struct GenerationFields {
   std::string model = {};                       ///< empty: the served one
-  std::optional<std::int32_t> max_tokens = {};  ///< ≥ 1; absent: the API's default
+  std::optional<std::int32_t> max_tokens = {};  ///< ≥ 1, with echo ≥ 0; absent: the API's default
+  bool max_tokens_clamps = false;  ///< what the window does not hold is taken off max_tokens
   std::int32_t min_tokens = 0;
   double temperature = 1.0;  ///< 0 … 2
   double top_p = 1.0;        ///< 0 … 1; 0 keeps only the best token
@@ -47,17 +50,21 @@ struct GenerationFields {
   double min_p = 0.0;        ///< [0, 1)
   double typical_p = 1.0;    ///< (0, 1]
   LogitFields logits = {};
+  std::shared_ptr<const grammar::Wish> output = {};  ///< what it must look like; null: anything
   std::optional<std::int64_t> seed = {};
   std::vector<std::string> stop = {};        ///< ≤ 16, not empty, ≤ 1,024 bytes each
   bool include_stop = false;                 ///< include_stop_str_in_output
   std::vector<TokenId> stop_token_ids = {};  ///< ≤ 64
   bool ignore_eos = false;
   bool stream = false;
-  bool include_usage = false;   ///< stream_options.include_usage
-  std::int32_t logprobs = -1;   ///< -1 none; n ≥ 0: chosen token and the n best
-  std::int32_t n = 1;           ///< samples of each prompt; choices are prompt by prompt
-  std::int32_t priority = 0;    ///< lower first
-  std::string cache_salt = {};  ///< ≤ 256 bytes; others' cached prefixes are never met
+  bool include_usage = false;         ///< stream_options.include_usage
+  std::int32_t logprobs = -1;         ///< -1 none; n ≥ 0: chosen token and the n best
+  bool echo = false;                  ///< the prompt is the beginning of the text (text API)
+  std::int32_t prompt_logprobs = -1;  ///< -1 none; n ≥ 0: of the prompt's tokens, and the n best
+  std::int32_t n = 1;                 ///< answers to each prompt; choices are prompt by prompt
+  std::int32_t best_of = 1;           ///< ≥ n: samples of each prompt, of which the n best are kept
+  std::int32_t priority = 0;          ///< lower first
+  std::string cache_salt = {};        ///< ≤ 256 bytes; others' cached prefixes are never met
   SloClass slo = SloClass::kInteractive;
   VendorFields vendor = {};
 };

@@ -47,13 +47,11 @@ bool is_empty(const Json& json) { return json.empty(); }
 bool is_empty_text(const Json& json) { return json.get_ref<const std::string&>().empty(); }
 bool is_none_word(const Json& json) { return json == "none"; }
 bool is_medium_word(const Json& json) { return json == "medium"; }
+bool is_zero(const Json& json) { return json.get<double>() == 0; }
 bool is_one(const Json& json) { return json.get<double>() == 1; }
+bool is_not_positive(const Json& json) { return json.get<double>() <= 0; }
 bool is_false(const Json& json) { return !json.get<bool>(); }
 bool is_true(const Json& json) { return json.get<bool>(); }
-bool is_text_format(const Json& json) {
-  const auto type = json.find("type");
-  return type != json.end() && *type == "text";
-}
 bool is_text_modality(const Json& json) { return json == Json::array({"text"}); }
 
 /// One known field: its type, the APIs that have it, and the values that change nothing.
@@ -67,22 +65,20 @@ struct Rule {
 constexpr std::array kRules{
     Rule{"length_penalty", Type::kNumber, Apis::kBoth, is_one},
     Rule{"use_beam_search", Type::kBool, Apis::kBoth, is_false},
+    Rule{"mirostat", Type::kInteger, Apis::kBoth, is_zero},
+    Rule{"dynatemp_range", Type::kNumber, Apis::kBoth, is_zero},
+    Rule{"xtc_probability", Type::kNumber, Apis::kBoth, is_zero},
+    Rule{"dry_multiplier", Type::kNumber, Apis::kBoth, is_zero},
+    Rule{"top_n_sigma", Type::kNumber, Apis::kBoth, is_not_positive},
+    Rule{"return_token_ids", Type::kBool, Apis::kBoth, is_false},
+    Rule{"return_tokens_as_token_ids", Type::kBool, Apis::kBoth, is_false},
     Rule{"suffix", Type::kString, Apis::kCompletion, is_empty_text},
-    Rule{"echo", Type::kBool, Apis::kBoth, is_false},
-    Rule{"prompt_logprobs", Type::kInteger, Apis::kBoth, never},
+    Rule{"echo", Type::kBool, Apis::kChat, is_false},
     Rule{"truncate_prompt_tokens", Type::kInteger, Apis::kBoth, never},
     Rule{"skip_special_tokens", Type::kBool, Apis::kBoth, is_true},
     Rule{"add_special_tokens", Type::kBool, Apis::kChat, is_false},
-    Rule{"response_format", Type::kObject, Apis::kBoth, is_text_format},
-    Rule{"structured_outputs", Type::kAny, Apis::kBoth, never},
-    Rule{"guided_json", Type::kAny, Apis::kBoth, never},
-    Rule{"guided_regex", Type::kAny, Apis::kBoth, never},
-    Rule{"guided_choice", Type::kAny, Apis::kBoth, never},
-    Rule{"guided_grammar", Type::kAny, Apis::kBoth, never},
-    Rule{"grammar", Type::kAny, Apis::kBoth, never},
-    Rule{"json_schema", Type::kAny, Apis::kBoth, never},
-    Rule{"tools", Type::kArray, Apis::kChat, is_empty},
-    Rule{"tool_choice", Type::kStringOrObject, Apis::kChat, is_none_word},
+    Rule{"grammar_lazy", Type::kBool, Apis::kBoth, is_false},
+    Rule{"guided_whitespace_pattern", Type::kString, Apis::kBoth, never},
     Rule{"functions", Type::kArray, Apis::kChat, is_empty},
     Rule{"function_call", Type::kStringOrObject, Apis::kChat, is_none_word},
     Rule{"audio", Type::kObject, Apis::kChat, never},
@@ -92,15 +88,20 @@ constexpr std::array kRules{
     Rule{"documents", Type::kArray, Apis::kChat, is_empty},
     Rule{"chat_template", Type::kString, Apis::kChat, never},
     Rule{"continue_final_message", Type::kBool, Apis::kChat, is_false},
-    Rule{"reasoning_effort", Type::kString, Apis::kChat, is_none_word},
     Rule{"verbosity", Type::kString, Apis::kChat, is_medium_word},
     Rule{"user", Type::kString, Apis::kBoth, always},
     Rule{"metadata", Type::kObject, Apis::kBoth, always},
     Rule{"store", Type::kBool, Apis::kBoth, always},
     Rule{"safety_identifier", Type::kString, Apis::kBoth, always},
     Rule{"prompt_cache_key", Type::kString, Apis::kBoth, always},
-    Rule{"parallel_tool_calls", Type::kBool, Apis::kChat, always},
 };
+
+std::string_view refusal_of(std::string_view name) {
+  if (name == "functions") return "not supported; use tools";
+  if (name == "function_call") return "not supported; use tool_choice";
+  if (name == "return_token_ids") return "not supported; use kantha.return_token_ids";
+  return "not supported yet";
+}
 
 }  // namespace
 
@@ -113,7 +114,7 @@ Status check_supported(const JsonFields& fields, ApiKind kind) {
     const std::string path = fields.path_of(rule.name);
     if (!is_type(*value, rule.type)) return wrong_type(path, type_words(rule.type), *value);
     if (rule.harmless(*value)) continue;
-    Error error = unimplemented(path + ": not supported yet", path);
+    Error error = unimplemented(path + ": " + std::string(refusal_of(rule.name)), path);
     error.reason = kReasonUnsupported;
     return error;
   }

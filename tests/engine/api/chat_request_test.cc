@@ -155,12 +155,32 @@ TEST(ChatRequest, EachFaultNamesItsField) {
 }
 
 TEST(ChatRequest, WhatWeLackIsRefusedByNameAndSaysSo) {
-  const auto request = read(R"({"messages":[{"role":"user","content":"x"}],"tools":[{}]})");
+  const auto request = read(R"({"messages":[{"role":"user","content":"x"}],"functions":[{}]})");
   ASSERT_FALSE(request.ok());
   EXPECT_EQ(request.error().code, Code::kUnimplemented);
   EXPECT_EQ(request.error().reason, kReasonUnsupported);
-  EXPECT_EQ(request.error().message, "tools: not supported yet");
+  EXPECT_EQ(request.error().message, "functions: not supported; use tools");
   EXPECT_EQ(http_status(request.error()), 400);
+}
+
+TEST(ChatRequest, SamplersOfOtherServersAreRefusedUnlessTheyAreOff) {
+  const Json turn{{{"role", "user"}, {"content", "hi"}}};
+  const auto read = [&](const char* name, const Json& value) {
+    const Json body{{"messages", turn}, {name, value}};
+    return read_chat_request(body, {.vocabulary_size = 100, .context_max = 100});
+  };
+  for (const char* name : {"mirostat", "dynatemp_range", "xtc_probability", "dry_multiplier"}) {
+    EXPECT_TRUE(read(name, 0).ok()) << name;
+    const auto refused = read(name, 1);
+    ASSERT_FALSE(refused.ok()) << name;
+    EXPECT_EQ(refused.error().field, name);
+    EXPECT_EQ(refused.error().reason, kReasonUnsupported);
+  }
+  EXPECT_TRUE(read("top_n_sigma", -1).ok());
+  EXPECT_FALSE(read("top_n_sigma", 1).ok());
+  const auto ids = read("return_token_ids", true);
+  ASSERT_FALSE(ids.ok());
+  EXPECT_NE(ids.error().message.find("kantha.return_token_ids"), std::string::npos);
 }
 
 }  // namespace

@@ -65,10 +65,27 @@ TEST(CompletionRequest, ResumeNeedsOnePrompt) {
   EXPECT_EQ(field_at_fault({{"prompt", {"a", "b"}}, {"kantha", resume}}), "kantha.resume");
 }
 
-TEST(CompletionRequest, EchoAndSuffixAreRefusedUnlessTheyChangeNothing) {  // report B028
-  EXPECT_EQ(field_at_fault({{"prompt", "a"}, {"echo", true}}), "echo");
-  EXPECT_EQ(field_at_fault({{"prompt", "a"}, {"echo", false}}), "none");
+TEST(CompletionRequest, OnlyAnEchoNeedsNoOutput) {  // report B028
+  const auto request = read({{"prompt", "a"}, {"echo", true}, {"max_tokens", 0}});
+  ASSERT_TRUE(request.ok());
+  EXPECT_TRUE(request->fields.echo);
+  EXPECT_EQ(request->fields.max_tokens, 0);
+  EXPECT_FALSE(read({{"prompt", "a"}})->fields.echo);
+  EXPECT_EQ(field_at_fault({{"prompt", "a"}, {"max_tokens", 0}}), "max_tokens");
+  EXPECT_EQ(field_at_fault({{"prompt", "a"}, {"echo", false}, {"max_tokens", 0}}), "max_tokens");
+}
+
+TEST(CompletionRequest, BestOfIsCountedOverAllPrompts) {
+  EXPECT_EQ(read({{"prompt", "a"}, {"n", 2}, {"best_of", 5}})->fields.best_of, 5);
+  EXPECT_EQ(read({{"prompt", "a"}, {"n", 2}})->fields.best_of, 2);
+  EXPECT_EQ(field_at_fault({{"prompt", std::vector<std::string>(8, "a")}, {"best_of", 33}}), "n");
+  const Json resume{{"resume", {{"token_ids", {1}}}}};
+  EXPECT_EQ(field_at_fault({{"prompt", "a"}, {"best_of", 2}, {"kantha", resume}}), "kantha.resume");
+}
+
+TEST(CompletionRequest, SuffixIsRefusedUnlessItChangesNothing) {
   EXPECT_EQ(field_at_fault({{"prompt", "a"}, {"suffix", "b"}}), "suffix");
+  EXPECT_EQ(field_at_fault({{"prompt", "a"}, {"suffix", ""}}), "none");
   EXPECT_EQ(field_at_fault({{"prompt", "a"}, {"logprobs", 6}}), "logprobs");
   EXPECT_EQ(field_at_fault({{"prompt", "a"}, {"logprobs", true}}), "logprobs");
 }

@@ -56,8 +56,7 @@ const std::vector<FieldCase>& shared_cases() {
       {"repetition_penalty", {"int", "float"}},
       {"typical_p", {"int", "float"}},
       {"use_beam_search", {}},
-      {"echo", {}},
-      {"prompt_logprobs", {}},
+      {"prompt_logprobs", {"int"}},
       {"bad_words", {"array"}},
       {"allowed_token_ids", {}},
       {"skip_special_tokens", {"bool"}},
@@ -65,11 +64,11 @@ const std::vector<FieldCase>& shared_cases() {
       {"cache_salt", {"string"}},
       {"response_format", {}},
       {"structured_outputs", {}},
-      {"guided_json", {}},
-      {"guided_regex", {}},
-      {"guided_choice", {}},
-      {"guided_grammar", {}},
-      {"grammar", {}},
+      {"guided_json", {"object", "bool"}},
+      {"guided_regex", {"string"}},
+      {"guided_choice", {"array"}},
+      {"guided_grammar", {"string"}},
+      {"grammar", {"string"}},
       {"user", {"string"}},
       {"metadata", {"object"}},
       {"store", {"bool"}},
@@ -83,6 +82,7 @@ const std::vector<FieldCase>& shared_cases() {
 const std::vector<FieldCase>& chat_cases() {
   static const std::vector<FieldCase> cases{
       {"max_completion_tokens", {"int"}},
+      {"echo", {}},
       {"logprobs", {"bool"}},
       {"top_logprobs", {}},  // needs logprobs
       {"chat_template_kwargs", {"object"}},
@@ -106,7 +106,8 @@ const std::vector<FieldCase>& chat_cases() {
 }
 
 const std::vector<FieldCase>& completion_cases() {
-  static const std::vector<FieldCase> cases{{"logprobs", {"int"}}, {"suffix", {}}};
+  static const std::vector<FieldCase> cases{
+      {"logprobs", {"int"}}, {"echo", {"bool"}}, {"suffix", {}}};
   return cases;
 }
 
@@ -206,7 +207,11 @@ const std::vector<RangeCase>& range_cases() {
       {"n", 1.5, false},
       {"n", "2", false},
       {"best_of", 1, true},
-      {"best_of", 2, false},
+      {"best_of", 2, true},
+      {"best_of", 65, false},
+      {"prompt_logprobs", 20, true},
+      {"prompt_logprobs", 21, false},
+      {"prompt_logprobs", -1, false},
       {"best_of", 0, false},
       {"priority", -2147483648LL, true},
       {"priority", 2147483648LL, false},
@@ -222,10 +227,9 @@ const std::vector<RangeCase>& range_cases() {
       {"frequency_penalty", 0, true},
       {"frequency_penalty", 0.0, true},
       {"response_format", {{"type", "text"}}, true},
-      {"response_format", {{"type", "json_object"}}, false},
+      {"response_format", {{"type", "json_object"}}, true},
       {"tools", Json::array(), true},
       {"tool_choice", "none", true},
-      {"tool_choice", "auto", false},
       {"kantha", {{"return_token_ids", true}}, true},
       {"kantha", {{"resume", {{"token_ids", {1, 2}}}}}, true},
       {"kantha", {{"resume", {{"token_ids", {100}}}}}, false},
