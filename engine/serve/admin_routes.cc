@@ -7,6 +7,7 @@
 #include "base/version.h"
 #include "engine/serve/answers.h"
 #include "engine/serve/routes.h"
+#include "engine/text/vocabulary_digest.h"
 
 namespace kantha::serve {
 namespace {
@@ -101,7 +102,13 @@ net::Task<void> get_admin_state(ServeState* state, net::HttpRequest, net::Respon
   json["uptime_ms"] = state->phase.uptime_ms();
   json["streams"] = state->live.size();
   json["requests_total"] = state->requests_total;
-  if (state->model) add_engine(*state, json);
+  if (state->model) {
+    if (state->tokenizer_hash.empty()) {
+      state->tokenizer_hash = text::vocabulary_digest(state->model->tokenizer.vocabulary());
+    }
+    json["tokenizer_hash"] = state->tokenizer_hash;
+    add_engine(*state, json);
+  }
   co_await send_json(writer, 200, dump_json(json));
 }
 

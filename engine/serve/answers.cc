@@ -34,8 +34,8 @@ net::Task<void> send_text(net::ResponseWriter& writer, int status, std::string b
   co_await send_whole(writer, std::move(response));
 }
 
-net::Task<void> send_error(net::ResponseWriter& writer, Error error) {
-  api::HttpError answer = api::to_http_error(error);
+net::Task<void> send_error(net::ResponseWriter& writer, Error error, const api::AnswerApi* api) {
+  api::HttpError answer = api::error_of(*api, error);
   net::HttpResponse response =
       make_response(answer.status, "application/json", std::move(answer.body));
   if (answer.retry_after_s > 0) {

@@ -61,6 +61,13 @@ void add_flags(CLI::App& app, Json& document) {
   add_flag<Whole>(app, document, "--itl-target-ms", "/engine/itlTargetMs",
                   "longest pause between tokens that other prompts may cause "
                   "(engine.itlTargetMs); default: from measured steps");
+  add_flag<Text>(app, document, "--tool-parser", "/engine/toolParser",
+                 "how the model writes tool calls: auto, hermes, llama3_json, mistral, pythonic, "
+                 "deepseek_v3, qwen3_coder or none (engine.toolParser); default auto: by its chat "
+                 "template");
+  add_flag<Text>(app, document, "--reasoning-parser", "/engine/reasoningParser",
+                 "how it marks its reasoning: auto, think, deepseek_r1, mistral, seed_oss, kimi or "
+                 "none (engine.reasoningParser); default auto");
   add_flag<Text>(app, document, "--backend", "/engine/backend",
                  "cpu or ref (engine.backend); default cpu");
   add_flag<Whole>(app, document, "--drain-timeout", "/drain/timeoutSeconds",

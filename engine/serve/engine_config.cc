@@ -9,6 +9,7 @@
 #include "base/digest.h"
 #include "base/json_fields.h"
 #include "base/log.h"
+#include "engine/dialect/syntax.h"
 #include "engine/serve/byte_size.h"
 
 namespace kantha::serve {
@@ -91,16 +92,36 @@ Status read_accelerator(const JsonFields& engine) {
   return unimplemented(path + ": expected \"auto\", got \"" + *dtype + "\"", path);
 }
 
+/// How the model's calls and reasoning are read.
+Status read_parsers(const JsonFields& engine, EngineConfig& config) {
+  TRY(const auto tools, engine.string("toolParser"));
+  assign(config.tool_parser, tools);
+  TRY(const auto reasoning, engine.string("reasoningParser"));
+  assign(config.reasoning_parser, reasoning);
+  if (config.tool_parser != "auto") {
+    const auto known = dialect::tool_syntax_named(config.tool_parser);
+    const std::string path = engine.path_of("toolParser");
+    if (!known.ok()) return invalid_argument(path + ": " + known.error().message, path);
+  }
+  if (config.reasoning_parser != "auto") {
+    const auto known = dialect::reasoning_syntax_named(config.reasoning_parser);
+    const std::string path = engine.path_of("reasoningParser");
+    if (!known.ok()) return invalid_argument(path + ": " + known.error().message, path);
+  }
+  return ok_status();
+}
+
 Status read_engine(const JsonFields& root, EngineConfig& config) {
   TRY(const auto engine, root.object("engine"));
   if (!engine) return ok_status();
-  TRY_OK(engine->check_known({"maxModelLen", "maxNumSeqs", "blockSize", "kvCacheMemory", "threads",
-                              "prefixCaching", "stepTokensMax", "maxQueuedRequests",
-                              "maxQueuedTokens", "ttftTargetMs", "itlTargetMs", "backend",
-                              "kvCacheDtype", "gpuMemoryUtilization"}));
+  TRY_OK(engine->check_known(
+      {"maxModelLen", "maxNumSeqs", "blockSize", "kvCacheMemory", "threads", "prefixCaching",
+       "stepTokensMax", "maxQueuedRequests", "maxQueuedTokens", "ttftTargetMs", "itlTargetMs",
+       "backend", "kvCacheDtype", "gpuMemoryUtilization", "toolParser", "reasoningParser"}));
   TRY_OK(read_sizes(*engine, config));
   TRY_OK(read_kv_memory(*engine, config));
   TRY_OK(read_accelerator(*engine));
+  TRY_OK(read_parsers(*engine, config));
   TRY(const auto prefix_caching, engine->boolean("prefixCaching"));
   assign(config.prefix_caching, prefix_caching);
   TRY(const auto backend, engine->string("backend"));

@@ -41,6 +41,10 @@ struct EngineConfig {
   /// engine.itlTargetMs: longest pause between tokens that a step may cause; 0: from measured
   /// steps.
   std::int32_t itl_target_ms = 0;
+  /// engine.toolParser, engine.reasoningParser: names that engine/dialect/syntax.h knows, or
+  /// "auto": by the chat template.
+  std::string tool_parser = "auto";
+  std::string reasoning_parser = "auto";
   Backend backend = Backend::kCpu;    ///< engine.backend: "cpu" or "ref"
   std::int32_t drain_timeout_s = 30;  ///< drain.timeoutSeconds
   double keepalive_s = 5;  ///< http.keepAliveSeconds: silence in a stream before a comment

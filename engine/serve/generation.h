@@ -19,6 +19,7 @@ namespace kantha::serve {
 net::Task<void> run_generation(ServeState* state, GenerationJob job, net::ResponseWriter& writer);
 /// Answers a request that does not come to the engine and counts it: as refused, as ended by its
 /// deadline, or as aborted by a client that left.
-net::Task<void> refuse_generation(ServeState* state, Error error, net::ResponseWriter& writer);
+net::Task<void> refuse_generation(ServeState* state, const api::AnswerApi* api, Error error,
+                                  net::ResponseWriter& writer);
 
 }  // namespace kantha::serve

@@ -43,7 +43,8 @@ sched::SamplingParams sampling_of(const api::GenerationFields& fields) {
   sampling.min_p = std::min(static_cast<float>(fields.min_p), 0.999999F);
   sampling.typical_p = std::max(static_cast<float>(fields.typical_p), 1e-9F);
   sampling.seed = static_cast<std::uint64_t>(fields.seed.value_or(0));
-  sampling.logprobs = fields.logprobs;
+  // Ranking takes the chosen tokens' own.
+  sampling.logprobs = std::max(fields.logprobs, fields.best_of > fields.n ? 0 : -1);
   return sampling;
 }
 
@@ -54,6 +55,15 @@ std::int64_t default_max_tokens(const GenerationJob& job, std::int64_t prompt,
   if (limits.pool_tokens > 0) room = std::min(room, limits.pool_tokens - prompt);
   if (job.api == api::ApiKind::kChat) return room;
   return std::min<std::int64_t>(room, api::kCompletionMaxTokensDefault);
+}
+
+/// What the client asked for; where that is only a bound, no more than there is room for.
+std::int64_t output_of(const GenerationJob& job, std::int64_t prompt,
+                       const gateway::EngineLimits& limits) {
+  const std::int64_t room = std::max<std::int64_t>(default_max_tokens(job, prompt, limits), 1);
+  if (!job.fields.max_tokens) return room;
+  const std::int64_t asked = *job.fields.max_tokens;
+  return job.fields.max_tokens_clamps ? std::min(asked, room) : asked;
 }
 
 }  // namespace
@@ -72,6 +82,12 @@ std::uint64_t salt_of(const std::string& tenant, const std::string& cache_salt) 
   return std::max<std::uint64_t>(salt, 1);
 }
 
+std::uint64_t call_seed(const sched::GenerateSpec& spec) {
+  std::uint64_t seed = spec.sampling.seed;
+  for (const TokenId id : spec.prompt) seed = random_bits(seed, static_cast<std::uint64_t>(id));
+  return seed;
+}
+
 std::optional<TimePoint> deadline_of(const api::GenerationFields& fields, TimePoint arrived) {
   if (!fields.vendor.timeout_ms) return std::nullopt;
   return arrived + std::chrono::milliseconds(*fields.vendor.timeout_ms);
@@ -85,6 +101,29 @@ Error deadline_passed(const api::GenerationFields& fields) {
                .reason = api::kReasonDeadline};
 }
 
+std::int32_t prompt_logprobs_of(const GenerationJob& job, std::size_t choice) {
+  const api::GenerationFields& fields = job.fields;
+  if (job.pooling == sched::Pooling::kMean) return 0;
+  if (job.resumes() || (job.sample_of(choice) > 0 && !fields.stream)) return -1;
+  return std::max(fields.prompt_logprobs, fields.echo ? fields.logprobs : -1);
+}
+
+Status check_streamed_scores(const GenerationJob& job) {
+  constexpr std::int64_t kMost = 16'384;
+  if (!job.fields.stream || !job.echoes() || job.fields.logprobs < 0) return ok_status();
+  const std::int64_t each = job.fields.logprobs + 1;
+  for (const std::vector<TokenId>& prompt : job.prompts) {
+    const auto tokens = static_cast<std::int64_t>(prompt.size());
+    if (tokens * each <= kMost) continue;
+    return invalid_argument("echo: expected a prompt of at most " + std::to_string(kMost / each) +
+                                " tokens when stream is true and logprobs is " +
+                                std::to_string(job.fields.logprobs) + ", got " +
+                                std::to_string(tokens),
+                            "echo");
+  }
+  return ok_status();
+}
+
 std::shared_ptr<const sched::LogitRules> rules_of(const GenerationJob& job) {
   const api::LogitFields& fields = job.fields.logits;
   sched::LogitRules rules;
@@ -96,6 +135,7 @@ std::shared_ptr<const sched::LogitRules> rules_of(const GenerationJob& job) {
   }
   rules.allowed = fields.allowed;
   rules.bad_words = job.bad_words;
+  rules.grammar = job.grammar;
   if (rules.empty()) return nullptr;
   return std::make_shared<const sched::LogitRules>(std::move(rules));
 }
@@ -106,9 +146,7 @@ Result<sched::GenerateSpec> make_spec(const GenerationJob& job, std::size_t choi
   const api::GenerationFields& fields = job.fields;
   const std::vector<TokenId>& tokens = job.prompts[job.prompt_of(choice)];
   const auto prompt = static_cast<std::int64_t>(tokens.size());
-  const std::int64_t output =
-      fields.max_tokens ? std::int64_t{*fields.max_tokens}
-                        : std::max<std::int64_t>(default_max_tokens(job, prompt, limits), 1);
+  const std::int64_t output = output_of(job, prompt, limits);
   if (prompt + output > limits.context_max) {
     return does_not_fit(job, prompt, output, limits.context_max);
   }
@@ -117,6 +155,8 @@ Result<sched::GenerateSpec> make_spec(const GenerationJob& job, std::size_t choi
   spec.resumed = fields.vendor.resumed_token_ids;
   spec.sampling = sampling_of(fields);
   spec.sampling.seed = seed_of_sample(spec.sampling.seed, job.sample_of(choice));
+  spec.prompt_logprobs = prompt_logprobs_of(job, choice);
+  spec.pooling = job.pooling;
   spec.max_tokens = static_cast<std::int32_t>(output);
   spec.min_tokens = std::min(fields.min_tokens, spec.max_tokens);
   spec.stop_token_ids = fields.stop_token_ids;

@@ -7,6 +7,7 @@
 
 #include "base/net/http_server.h"
 #include "base/result.h"
+#include "engine/api/translated_request.h"
 #include "engine/serve/generation_job.h"
 #include "engine/serve/serve_state.h"
 
@@ -22,6 +23,15 @@ net::Task<Result<GenerationJob>> prepare_chat(ServeState* state, std::string bod
                                               net::ResponseWriter& writer);
 net::Task<Result<GenerationJob>> prepare_completion(ServeState* state, std::string body,
                                                     net::ResponseWriter& writer);
+
+/// A request of another API, which `reader` understands and `answers` answers.
+net::Task<Result<GenerationJob>> prepare_translated(ServeState* state, api::RequestReader reader,
+                                                    const api::AnswerApi* answers, std::string body,
+                                                    net::ResponseWriter& writer);
+
+/// Inputs whose hidden states are wanted.
+net::Task<Result<GenerationJob>> prepare_embedding(ServeState* state, std::string body,
+                                                   net::ResponseWriter& writer);
 
 /// The model when it is loaded, else model_loading.
 Result<std::shared_ptr<const ServedModel>> loaded_model(const ServeState& state);

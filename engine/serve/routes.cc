@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "engine/api/messages_answer.h"
+#include "engine/api/ollama_answer.h"
 #include "engine/api/openai_error.h"
 #include "engine/serve/admin_guard.h"
 #include "engine/serve/answers.h"
@@ -18,7 +20,14 @@ struct Route {
   std::string_view path;    ///< a trailing '*' takes any rest that is not empty
   Handler handler;
   Access access = Access::kOpen;
+  const api::AnswerApi* api = &api::kOpenAiAnswers;  ///< whose errors it has
 };
+
+/// A route of an API with errors of its own.
+constexpr Route route_of(const api::AnswerApi& api, std::string_view method, std::string_view path,
+                         Handler handler) {
+  return {method, path, handler, Access::kOpen, &api};
+}
 
 constexpr std::array kRoutes{
     Route{"GET", "/health", get_health},
@@ -31,6 +40,17 @@ constexpr std::array kRoutes{
     Route{"GET", "/v1/models/*", get_model},
     Route{"POST", "/v1/chat/completions", post_chat_completions},
     Route{"POST", "/v1/completions", post_completions},
+    Route{"POST", "/v1/embeddings", post_embeddings},
+    Route{"POST", "/v1/responses", post_responses},
+    route_of(api::kMessagesAnswers, "POST", "/v1/messages", post_messages),
+    route_of(api::kMessagesAnswers, "POST", "/v1/messages/count_tokens", post_count_tokens),
+    route_of(api::kOllamaChatAnswers, "POST", "/api/chat", post_ollama_chat),
+    route_of(api::kOllamaChatAnswers, "POST", "/api/generate", post_ollama_generate),
+    route_of(api::kOllamaChatAnswers, "POST", "/api/show", post_ollama_show),
+    route_of(api::kOllamaChatAnswers, "GET", "/api/tags", get_ollama_tags),
+    route_of(api::kOllamaChatAnswers, "GET", "/api/version", get_ollama_version),
+    Route{"POST", "/infill", post_infill},
+    Route{"GET", "/tokenizer_info", get_tokenizer_info},
     Route{"POST", "/tokenize", post_tokenize},
     Route{"POST", "/detokenize", post_detokenize},
     Route{"GET", "/admin/v1/state", get_admin_state, Access::kAdmin},
@@ -79,11 +99,11 @@ class CountingWriter final : public net::ResponseWriter {
   int status_ = 0;
 };
 
-net::Task<void> send_wrong_method(net::ResponseWriter& writer, std::string_view allowed) {
-  const std::string allow = allowed == "GET" ? "GET, HEAD" : std::string(allowed);
+net::Task<void> send_wrong_method(net::ResponseWriter& writer, const Route* route) {
+  const std::string allow = route->method == "GET" ? "GET, HEAD" : std::string(route->method);
   Error error = invalid_argument("this path takes " + allow);
   error.reason = api::kReasonMethodNotAllowed;
-  const api::HttpError answer = api::to_http_error(error);
+  const api::HttpError answer = api::error_of(*route->api, error);
   net::HttpResponse response{.status = answer.status, .body = answer.body};
   response.headers.set("Content-Type", "application/json");
   response.headers.set("Allow", allow);
@@ -108,7 +128,7 @@ net::Task<void> dispatch(ServeState* state, Door door, const Route* route, net::
   }
   const bool head = request.method == "HEAD" && route->method == "GET";
   if (request.method != route->method && !head) {
-    co_await send_wrong_method(writer, route->method);
+    co_await send_wrong_method(writer, route);
     co_return;
   }
   co_await route->handler(state, std::move(request), writer);

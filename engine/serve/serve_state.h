@@ -44,6 +44,7 @@ struct ServeState {
   PhaseBoard phase;
   EngineMetrics metrics;
   std::shared_ptr<const ServedModel> model;  ///< null until the phase is ready
+  std::string tokenizer_hash;                ///< of `model`, made when it is first asked for
   net::TaskGroup text_tasks;                 ///< of TextTurn
   net::WorkerPool text_worker;               ///< template and tokenizer of ordinary requests
   net::WorkerPool bulk_worker;            ///< of long ones, and large JSON: nobody waits for them

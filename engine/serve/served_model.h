@@ -6,6 +6,8 @@
 #include <string>
 
 #include "engine/gateway/engine_port.h"
+#include "engine/grammar/grammar_cache.h"
+#include "engine/serve/model_dialect.h"
 #include "engine/text/chat_template.h"
 #include "engine/text/tokenizer.h"
 
@@ -19,8 +21,11 @@ struct ServedModel {
   std::string fingerprint;   ///< "kantha-<version>-<first digits of the configuration's hash>"
   text::Tokenizer tokenizer;
   std::optional<text::ChatTemplate> chat_template;  ///< absent: chat requests are refused
+  ModelDialect dialect = {};
   /// The engine, and with it whatever it borrows from (mapped weights). Its end stops the engine.
   std::shared_ptr<gateway::EnginePort> engine;
+  /// What answers have been asked to look like.
+  std::shared_ptr<grammar::GrammarCache> grammars = std::make_shared<grammar::GrammarCache>();
 };
 
 }  // namespace kantha::serve

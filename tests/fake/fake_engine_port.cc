@@ -9,6 +9,27 @@ namespace kantha::fake {
 
 using sched::TokenEvent;
 
+namespace {
+
+std::shared_ptr<const sched::PromptScores> scores_of(const sched::GenerateSpec& spec) {
+  if (spec.prompt_logprobs < 0) return nullptr;
+  auto scores = std::make_shared<sched::PromptScores>(static_cast<std::int32_t>(spec.prompt.size()),
+                                                      spec.prompt_logprobs);
+  auto best = scores->best.begin();
+  for (std::size_t i = 0; i < scores->logprobs.size(); ++i) {
+    scores->logprobs[i] = -0.25F * static_cast<float>(i + 1);
+    scores->ranks[i] = 1;
+    for (std::int32_t k = 0; k < scores->top; ++k) {
+      *best++ = {.token = spec.prompt[i + 1] + k,
+                 .logprob = scores->logprobs[i] - static_cast<float>(k)};
+    }
+  }
+  scores->count = scores->size();
+  return scores;
+}
+
+}  // namespace
+
 /// The foreign thread; runs its jobs in order.
 struct FakeEnginePort::Worker {
   std::mutex mutex;
@@ -110,8 +131,10 @@ Status FakeEnginePort::submit(sched::GenerateSpec spec, std::shared_ptr<sched::E
                      .prompt_tokens = static_cast<std::int32_t>(spec.prompt.size()),
                      .output_tokens = static_cast<std::int32_t>(spec.resumed.size()),
                      .logprobs = spec.sampling.logprobs,
+                     .scores = scores_of(spec),
                      .started = system_clock().now()};
   FakeReply reply = script_(spec);
+  open_[id.value].logprob = reply.logprob;
   submitted_.push_back(std::move(spec));
   run([this, id, reply = std::move(reply)] { play(id, reply); });
   return ok_status();
@@ -136,9 +159,11 @@ TokenEvent FakeEnginePort::token_event(RequestId id, Open& open, TokenId token) 
   event.prompt_tokens = open.prompt_tokens;
   event.output_tokens = ++open.output_tokens;
   event.first_scheduled = open.started;
-  if (open.logprobs >= 0) event.logprob = -0.5F;
+  event.prompt_scores = std::move(open.scores);
+  if (open.logprobs >= 0) event.logprob = open.logprob;
   for (std::int32_t i = 0; i < open.logprobs; ++i) {
-    event.top_logprobs.push_back({.token = token + i, .logprob = -0.5F - static_cast<float>(i)});
+    event.top_logprobs.push_back(
+        {.token = token + i, .logprob = open.logprob - static_cast<float>(i)});
   }
   return event;
 }
@@ -147,6 +172,10 @@ void FakeEnginePort::finish(RequestId id, const FakeReply& reply, std::vector<To
   Open& open = open_.at(id.value);
   TokenEvent event{.id = id};
   if (reply.end_token) event = token_event(id, open, *reply.end_token);
+  if (open.scores != nullptr) event.prompt_scores = std::move(open.scores);
+  if (!reply.pooled.empty()) {
+    event.pooled_states = std::make_shared<const std::vector<double>>(reply.pooled);
+  }
   event.finish = reply.finish;
   event.error = reply.error;
   event.forbidden = reply.forbidden;

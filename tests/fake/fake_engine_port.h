@@ -19,8 +19,10 @@ struct FakeReply {
   std::optional<sched::FinishReason> finish = sched::FinishReason::kStop;
   std::optional<TokenId> end_token = {};  ///< comes with the finish
   std::string error = {};
-  bool forbidden = false;  ///< the error is the request's own
-  bool one_batch = false;  ///< all events in one call, as after a stall
+  bool forbidden = false;           ///< the error is the request's own
+  float logprob = -0.5F;            ///< of every token, when asked for
+  std::vector<double> pooled = {};  ///< sums of hidden states, with the finish
+  bool one_batch = false;           ///< all events in one call, as after a stall
 };
 
 /// A scripted EnginePort. Every request is played at submit by a thread of its own, so that events
@@ -55,6 +57,9 @@ class FakeEnginePort final : public gateway::EnginePort {
     std::int32_t prompt_tokens = 0;
     std::int32_t output_tokens = 0;
     std::int32_t logprobs = -1;
+    float logprob = 0;
+    /// Entry i: -0.25 (i + 1) for the prompt's token, 1 less for each id that follows it.
+    std::shared_ptr<const sched::PromptScores> scores = {};
     TimePoint started{};
   };
 

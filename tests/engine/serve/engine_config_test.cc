@@ -46,7 +46,8 @@ TEST(EngineConfig, ReadsEveryKey) {
     "model":{"path":"/m.gguf","name":"x"},
     "engine":{"maxModelLen":1024,"maxNumSeqs":8,"blockSize":32,"kvCacheMemory":"2Gi","threads":3,
               "prefixCaching":false,"stepTokensMax":64,"maxQueuedRequests":5,"maxQueuedTokens":999,
-              "ttftTargetMs":2500,"itlTargetMs":40,"backend":"ref","kvCacheDtype":"auto","gpuMemoryUtilization":0.92},
+              "ttftTargetMs":2500,"itlTargetMs":40,"backend":"ref","kvCacheDtype":"auto","gpuMemoryUtilization":0.92,
+              "toolParser":"mistral","reasoningParser":"none"},
     "listen":["unix:/run/e.sock","127.0.0.1:1"],"drain":{"timeoutSeconds":7},
     "http":{"keepAliveSeconds":0.5},"admin":{"tokenFile":"/t"},"log":{"level":"warn"}})"));
   ASSERT_TRUE(config.ok()) << config.error().to_string();
@@ -66,6 +67,8 @@ TEST(EngineConfig, ReadsEveryKey) {
   EXPECT_EQ(config->keepalive_s, 0.5);
   EXPECT_EQ(config->admin_token_path, "/t");
   EXPECT_EQ(config->log_level, "warn");
+  EXPECT_EQ(config->tool_parser, "mistral");
+  EXPECT_EQ(config->reasoning_parser, "none");
 }
 
 TEST(EngineConfig, EachFaultNamesItsKey) {
@@ -88,6 +91,9 @@ TEST(EngineConfig, EachFaultNamesItsKey) {
   EXPECT_EQ(engine(R"("itlTargetMs":60001)"), "engine.itlTargetMs");
   EXPECT_EQ(engine(R"("backend":"tpu")"), "engine.backend");
   EXPECT_EQ(engine(R"("kvCacheDtype":"fp8")"), "engine.kvCacheDtype");
+  EXPECT_EQ(engine(R"("toolParser":"nobody")"), "engine.toolParser");
+  EXPECT_EQ(engine(R"("reasoningParser":7)"), "engine.reasoningParser");
+  EXPECT_EQ(engine(R"("reasoningParser":"nobody")"), "engine.reasoningParser");
   EXPECT_EQ(engine(R"("stepTokensMax":8)"), "engine.stepTokensMax");
   const auto root = [](const std::string& inner) {
     return field_at_fault((R"({"model":{"path":"m"},)" + inner + "}").c_str());

@@ -141,6 +141,31 @@ TEST_F(RunningEngine, BiasAndAllowedTokensDecideWhatComes) {
       "...");
 }
 
+TEST_F(RunningEngine, APromptScoresWhatTheSameTextScoredAsOutput) {
+  Json body{{"prompt", "The sun rises in the"},
+            {"temperature", 0},
+            {"max_tokens", 12},
+            {"logprobs", 2},
+            {"echo", true},
+            {"kantha", {{"return_token_ids", true}}}};
+  const auto post = [&] {
+    const auto response = engine().call("POST", kText, body);
+    EXPECT_EQ(response.status, 200) << response.body;
+    return Json::parse(response.body)["choices"][0];
+  };
+  const Json first = post();
+  EXPECT_EQ(first, post()) << "a warm cache takes nothing away";
+  Json ids =
+      Json::parse(engine().call("POST", "/tokenize", {{"prompt", body["prompt"]}}).body)["tokens"];
+  for (const Json& id : first["kantha"]["token_ids"]) ids.push_back(id);
+  body["prompt"] = ids;
+  body["max_tokens"] = 0;
+  const Json again = post();
+  EXPECT_EQ(again["text"], first["text"]);
+  EXPECT_EQ(again["logprobs"], first["logprobs"]) << "bit for bit";
+  EXPECT_EQ(again["logprobs"]["token_logprobs"][0], nullptr);
+}
+
 TEST_F(RunningEngine, LeavingClientsGiveEverythingBack) {  // report B014
   for (const bool stream : {true, false}) {
     net::RawPeer peer(engine().endpoint());

@@ -12,15 +12,22 @@ namespace {
 
 constexpr Duration kCallTimeout = std::chrono::seconds(10);
 
-Result<ServedModel> make_model(std::shared_ptr<fake::FakeEnginePort> engine) {
+Result<ServedModel> make_model(std::shared_ptr<fake::FakeEnginePort> engine,
+                               const ServedOptions& options) {
   text::Vocabulary vocabulary = fake::byte_vocabulary();
+  if (!options.chat_template.empty()) vocabulary.chat_template = options.chat_template;
+  if (options.add_eos) vocabulary.eos = fake::kDocumentEnd;
+  vocabulary.add_eos = options.add_eos;
   TRY(text::ChatTemplate chat_template, text::ChatTemplate::parse(vocabulary.chat_template));
   TRY(text::Tokenizer tokenizer, text::Tokenizer::build(std::move(vocabulary)));
+  TRY(ModelDialect dialect,
+      model_dialect(tokenizer, &chat_template, options.tool_parser, options.reasoning_parser));
   return ServedModel{.name = "m",
                      .created = 17,
                      .fingerprint = "kantha-test",
                      .tokenizer = std::move(tokenizer),
                      .chat_template = std::move(chat_template),
+                     .dialect = std::move(dialect),
                      .engine = std::move(engine)};
 }
 
@@ -83,10 +90,10 @@ Served::Served(ServedOptions options) {
   auto wait = std::make_shared<std::shared_future<void>>(boot_.get_future());
   server_ = std::make_unique<EngineServer>(
       make_config(options, folder_),
-      [engine = engine_, wait](PhaseBoard& board) {
+      [engine = engine_, wait, options](PhaseBoard& board) {
         board.report("waiting for the test");
         wait->wait();
-        return make_model(engine);
+        return make_model(engine, options);
       },
       system_clock());
   const Status listening = server_->listen();
@@ -97,7 +104,10 @@ Served::Served(ServedOptions options) {
 }
 
 Served::~Served() {
-  finish_boot();
+  if (thread_.joinable() && !boot_finished_) {  // two shutdowns end a process that still boots
+    finish_boot();
+    CHECK(net::eventually([this] { return call("GET", "/ready").status == 200; }), "becomes ready");
+  }
   if (thread_.joinable()) {
     server_->shutdown();
     server_->shutdown();

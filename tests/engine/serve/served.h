@@ -35,6 +35,10 @@ struct ServedOptions {
   std::int32_t drain_timeout_s = 5;
   std::string admin_token = {};
   bool unix_socket = false;
+  std::string chat_template = {};  ///< empty: ChatML without functions
+  std::string tool_parser = "auto";
+  std::string reasoning_parser = "auto";
+  bool add_eos = false;    ///< texts to embed end with <|endoftext|>
   bool slow_boot = false;  ///< stays loading until finish_boot()
 };
 
