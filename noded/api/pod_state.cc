@@ -47,6 +47,7 @@ constexpr std::array kTexts = {
     TextField{"engine_version", &PodState::engine_version},
     TextField{"config_hash", &PodState::config_hash},
     TextField{"told_config_hash", &PodState::told_config_hash},
+    TextField{"tokenizer_hash", &PodState::tokenizer_hash},
     TextField{"api_keys_error", &PodState::api_keys_error},
 };
 
@@ -93,6 +94,9 @@ Json to_json(const PodState& state) {
   for (const CounterField& field : kCounters) out[field.name] = state.*field.member;
   for (const NumberField& field : kNumbers) out[field.name] = state.*field.member;
   if (state.weights) out["weights"] = to_json(*state.weights);
+  if (state.golden) out["golden"] = to_json(*state.golden);
+  if (state.idle_ms >= 0) out["idle_ms"] = state.idle_ms;
+  out["sample"] = to_json(state.sample);
   return out;
 }
 
@@ -116,12 +120,20 @@ Result<PodState> pod_state_from_json(const Json& json) {
     TRY(const auto count, fields.integer(field.name, 0, std::numeric_limits<std::int64_t>::max()));
     if (count) out.*field.member = *count;
   }
+  TRY(const auto idle_ms, fields.integer("idle_ms", 0, std::numeric_limits<std::int64_t>::max()));
+  out.idle_ms = idle_ms.value_or(-1);
   for (const NumberField& field : kNumbers) {
     TRY(const auto number, fields.number(field.name, 0, std::numeric_limits<double>::max()));
     if (number) out.*field.member = *number;
   }
   if (const Json* weights = fields.find("weights")) {
     TRY(out.weights, weights_state_from_json(*weights, fields.path_of("weights")));
+  }
+  if (const Json* golden = fields.find("golden")) {
+    TRY(out.golden, golden_state_from_json(*golden, fields.path_of("golden")));
+  }
+  if (const Json* sample = fields.find("sample")) {
+    TRY(out.sample, service_sample_from_json(*sample));
   }
   return out;
 }

@@ -19,6 +19,7 @@ PodState full_state() {
   state.streams = 7;
   state.requests_held = 2;
   state.told_config_hash = "def456";
+  state.tokenizer_hash = "0123";
   state.draining = true;
   state.asks_for_keys = true;
   state.api_keys = 3;
@@ -34,6 +35,7 @@ PodState full_state() {
   state.kv_pressure = 1.25;
   state.tokens_per_second = 31.5;
   state.age_ms = 850;
+  state.idle_ms = 12'000;
   return state;
 }
 
@@ -47,11 +49,19 @@ TEST(PodState, SurvivesTheTripThroughJsonText) {
   EXPECT_EQ(read->message, "engine ended: signal 9 (Killed)");
   EXPECT_EQ(read->tokens_per_second, 31.5);
   EXPECT_EQ(read->told_config_hash, "def456");
+  EXPECT_EQ(read->tokenizer_hash, "0123");
   EXPECT_EQ(read->requests_held, 2);
+  EXPECT_EQ(read->idle_ms, 12'000);
   EXPECT_TRUE(read->draining);
   EXPECT_TRUE(read->asks_for_keys);
   EXPECT_EQ(read->api_keys, 3);
   EXPECT_EQ(read->api_keys_error, "keys[1].tenant: required");
+}
+
+TEST(PodState, OfANodedThatDoesNotSayIsNotIdle) {
+  Json sent = to_json(full_state());
+  sent.erase("idle_ms");
+  EXPECT_EQ(pod_state_from_json(sent)->idle_ms, -1);
 }
 
 TEST(PodState, CarriesTheWeightsThatNodedBrings) {
