@@ -3,6 +3,12 @@
 #include "base/log.h"
 
 namespace kantha::noded {
+namespace {
+
+constexpr Duration kFreshFor = std::chrono::milliseconds(100);
+constexpr Duration kFreshenTimeout = std::chrono::milliseconds(250);
+
+}  // namespace
 
 EngineKeeper::EngineKeeper(boost::asio::any_io_executor executor, std::string socket_path,
                            const Clock& clock, net::HttpClient& client)
@@ -23,7 +29,10 @@ net::Task<bool> EngineKeeper::wait_ready(Duration timeout) {
 
 void EngineKeeper::announce(EnginePhase before) {
   if (phase() == before) return;
-  was_ready_ = was_ready_ || ready();
+  if (ready()) {
+    ++times_ready_;
+    if (!first_ready_) first_ready_ = clock_.now();
+  }
   log_info("engine phase", {{"from", engine_phase_name(before)},
                             {"to", engine_phase_name(phase())},
                             {"message", message()}});
@@ -37,6 +46,14 @@ net::Task<bool> EngineKeeper::refresh_report(bool now) {
   if (!fresh.ok()) co_return false;
   reports_.note(std::move(fresh).value(), asked);
   co_return true;
+}
+
+net::Task<void> EngineKeeper::freshen_reports() {
+  const TimePoint asked = clock_.now();
+  const std::optional<TimePoint> taken = reports_.taken();
+  if (!ready() || !taken || asked - *taken < kFreshFor) co_return;
+  Result<EngineReport> fresh = co_await probe_.report(kFreshenTimeout);
+  if (fresh.ok()) reports_.freshen(std::move(fresh).value(), asked);
 }
 
 }  // namespace kantha::noded

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/net/http_client.h"
@@ -9,6 +11,16 @@
 #include "noded/engine/engine_probe.h"
 
 namespace kantha::noded {
+
+/// One engine process. What is known of an engine counts while this stays the same: the engine of a
+/// new container may have the pid and the restarts of the one before, and be another build, so that
+/// each time an engine becomes ready counts, too.
+struct EngineProcess {
+  std::int64_t pid = 0;  ///< 0: there is none
+  std::int64_t restarts = 0;
+  std::int64_t times_ready = 0;
+  bool operator==(const EngineProcess&) const = default;
+};
 
 /// An engine gate and whoever looks after the engine behind it, as the pod's daemon sees both. What
 /// all keepers share is here: the probe, the reports, and waking those who wait. There are two:
@@ -34,11 +46,17 @@ class EngineKeeper : public EngineGate {
   /// SHA-256 of the configuration file as the running engine read it; empty when unknown.
   virtual std::string config_hash() const = 0;
   bool ready() const { return phase() == EnginePhase::kReady; }
+  EngineProcess process() const { return {pid(), restarts(), times_ready_}; }
   net::Task<bool> wait_ready(Duration timeout) override;
   void suspect() override { probe_due_ = {}; }
   net::Endpoint endpoint() const override { return probe_.endpoint(); }
-  bool was_ready() const override { return was_ready_; }
+  bool was_ready() const override { return times_ready_ > 0; }
+  /// When its first engine was; whatever came later.
+  std::optional<TimePoint> first_ready() const { return first_ready_; }
   const ReportBook& reports() const { return reports_; }
+  /// For somebody who reads them now: asks a ready engine unless it was asked a moment ago, and
+  /// waits for a quarter of a second at most. Then the reports are as they were.
+  net::Task<void> freshen_reports();
 
  protected:
   /// Nobody needs to wait for an engine now.
@@ -56,7 +74,8 @@ class EngineKeeper : public EngineGate {
 
  private:
   net::Notify changed_;
-  bool was_ready_ = false;
+  std::int64_t times_ready_ = 0;
+  std::optional<TimePoint> first_ready_;
 };
 
 }  // namespace kantha::noded

@@ -1,26 +1,20 @@
 #include "noded/engine/engine_probe.h"
 
 namespace kantha::noded {
-namespace {
-
-constexpr Duration kProbeTimeout = std::chrono::seconds(2);
-
-}  // namespace
-
 net::Task<ProbeAnswer> EngineProbe::ready() {
   net::HttpRequest request;
   request.target = "/ready";
   const Result<net::HttpResponse> answer =
-      co_await client_.call(engine_, std::move(request), kProbeTimeout);
+      co_await client_.call(engine_, std::move(request), kTimeout);
   if (!answer.ok()) co_return ProbeAnswer::kNone;
   co_return answer->status == 200 ? ProbeAnswer::kReady : ProbeAnswer::kLoading;
 }
 
-net::Task<Result<EngineReport>> EngineProbe::report() {
+net::Task<Result<EngineReport>> EngineProbe::report(Duration timeout) {
   net::HttpRequest request;
   request.target = "/admin/v1/state";
   CO_TRY(const net::HttpResponse answer,
-         co_await client_.call(engine_, std::move(request), kProbeTimeout));
+         co_await client_.call(engine_, std::move(request), timeout));
   if (answer.status != 200) {
     co_return unavailable("engine state answered " + std::to_string(answer.status));
   }
@@ -33,7 +27,7 @@ net::Task<Status> EngineProbe::ask_to_end() {
   request.method = "POST";
   request.target = "/admin/v1/shutdown";
   const Result<net::HttpResponse> answer =
-      co_await client_.call(engine_, std::move(request), kProbeTimeout);
+      co_await client_.call(engine_, std::move(request), kTimeout);
   if (!answer.ok()) co_return answer.error();
   if (answer->status == 200) co_return ok_status();
   co_return unavailable("engine shutdown answered " + std::to_string(answer->status));

@@ -37,6 +37,7 @@ constexpr std::array kTexts = {
     TextField{"phase", &EngineReport::phase},
     TextField{"message", &EngineReport::message},
     TextField{"config_hash", &EngineReport::config_hash},
+    TextField{"tokenizer_hash", &EngineReport::tokenizer_hash},
     TextField{"last_end", &EngineReport::last_end},
 };
 
@@ -69,14 +70,24 @@ Result<EngineReport> engine_report_from_json(const Json& json) {
   return report;
 }
 
-bool ReportBook::due(TimePoint now) const { return !taken_ || now - *taken_ >= kReportEvery; }
+bool ReportBook::due(TimePoint now) const { return !noted_ || now - *noted_ >= kReportEvery; }
 
 void ReportBook::note(EngineReport report, TimePoint asked) {
-  if (taken_ && asked > *taken_) {
-    const double seconds = std::chrono::duration<double>(asked - *taken_).count();
-    const auto made = report.generation_tokens_total - last_.generation_tokens_total;
+  if (noted_ && asked > *noted_) {
+    const double seconds = std::chrono::duration<double>(asked - *noted_).count();
+    const auto made = report.generation_tokens_total - noted_tokens_;
     tokens_per_second_ = made > 0 ? static_cast<double>(made) / seconds : 0;
   }
+  last_ = std::move(report);
+  noted_ = taken_ = asked;
+  noted_tokens_ = last_.generation_tokens_total;
+}
+
+void ReportBook::freshen(EngineReport report, TimePoint asked) {
+  const bool is_of_the_same = noted_ && report.pid == last_.pid &&
+                              report.restarts == last_.restarts &&
+                              report.config_hash == last_.config_hash;
+  if (!is_of_the_same || asked <= *taken_) return;
   last_ = std::move(report);
   taken_ = asked;
 }

@@ -17,10 +17,11 @@ enum class ProbeAnswer : std::uint8_t { kNone, kLoading, kReady };
 /// The engine's own numbers, as GET /admin/v1/state gives them.
 struct EngineReport {
   std::string version;
-  std::string phase;        ///< "loading", "ready" or "draining"
-  std::string message;      ///< what it is doing, for people
-  std::string config_hash;  ///< SHA-256 of the configuration file as it read it
-  std::int64_t pid = 0;     ///< in its own container
+  std::string phase;           ///< "loading", "ready" or "draining"
+  std::string message;         ///< what it is doing, for people
+  std::string config_hash;     ///< SHA-256 of the configuration file as it read it
+  std::string tokenizer_hash;  ///< of vocabulary and chat template, once it is ready
+  std::int64_t pid = 0;        ///< in its own container
   std::int64_t restarts = 0;
   std::string last_end;  ///< how the one before ended: "crashed", "was_ended"; else not known
   std::int64_t uptime_ms = 0;
@@ -44,16 +45,22 @@ class ReportBook {
   bool due(TimePoint now) const;
   /// A report that was asked for at that moment.
   void note(EngineReport report, TimePoint asked);
+  /// One that was asked for in between: its numbers count if it is of the same process. What is
+  /// due, and the rate, go by the others, so that questions do not keep the watch from its own.
+  void freshen(EngineReport report, TimePoint asked);
   /// The engine process is another one.
   void forget() { *this = ReportBook(); }
 
   const EngineReport& last() const { return last_; }
+  /// When it was asked for.
   std::optional<TimePoint> taken() const { return taken_; }
   double tokens_per_second() const { return tokens_per_second_; }
 
  private:
   EngineReport last_;
   std::optional<TimePoint> taken_;
+  std::optional<TimePoint> noted_;
+  std::int64_t noted_tokens_ = 0;
   double tokens_per_second_ = 0;
 };
 

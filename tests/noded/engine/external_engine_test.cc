@@ -47,11 +47,14 @@ class ExternalEngineTest : public testing::Test {
     if (request.path() == "/ready") {
       response.status = ready_ ? 200 : 503;
     } else if (request.path() == "/admin/v1/state") {
+      ++states_asked_;
+      if (hangs_) co_await net::sleep_for(seconds(1));
       response.body = dump_json(Json{{"pid", 7},
                                      {"engine_restarts", restarts_},
                                      {"config_hash", hash_},
                                      {"last_end", last_end_},
-                                     {"kv", Json{{"blocks_total", 10}}}});
+                                     {"generation_tokens_total", tokens_},
+                                     {"kv", Json{{"blocks_total", 10}, {"pressure", pressure_}}}});
     } else if (request.path() == "/admin/v1/shutdown") {
       ++asked_to_end_;
       ready_ = false;
@@ -76,6 +79,7 @@ class ExternalEngineTest : public testing::Test {
     keeper_->stop();
     if (server_) server_->close();
   }
+  Duration age() const { return system_clock().now() - *keeper_->reports().taken(); }
   net::Task<bool> until(std::function<bool()> condition) {
     for (int i = 0; i < 2'000 && !condition(); ++i) co_await net::sleep_for(milliseconds(5));
     co_return condition();
@@ -91,6 +95,10 @@ class ExternalEngineTest : public testing::Test {
   std::string last_end_ = "none";
   std::string hash_;
   bool ready_ = true;
+  bool hangs_ = false;
+  double pressure_ = 0;
+  std::int64_t tokens_ = 0;
+  int states_asked_ = 0;
   int asked_to_end_ = 0;
 };
 
@@ -161,6 +169,64 @@ TEST_F(ExternalEngineTest, ANewConfigurationIsWaitedFor) {
     EXPECT_TRUE(co_await keeper_->wait_ready(seconds(5)));
     EXPECT_NE(keeper_->message().find("has not taken up"), std::string::npos);
   });
+}
+
+TEST_F(ExternalEngineTest, WhoReadsTheReportsNowGetsTheNumbersOfNow) {
+  begin_engine(0, "hash");
+  run([this]() -> net::Task<void> {
+    EXPECT_TRUE(co_await keeper_->wait_ready(seconds(5)));
+    EXPECT_TRUE(co_await until([this] { return keeper_->reports().taken().has_value(); }));
+    pressure_ = 2.5;
+    EXPECT_TRUE(co_await until([this] { return age() >= milliseconds(100); }));
+    const TimePoint before = system_clock().now();
+    co_await keeper_->freshen_reports();
+    EXPECT_EQ(keeper_->reports().last().kv_pressure, 2.5);
+    EXPECT_GE(*keeper_->reports().taken(), before) << "its age is that of the question";
+    const int asked = states_asked_;
+    co_await keeper_->freshen_reports();
+    EXPECT_LE(states_asked_, asked + 1) << "many readers are one question";
+  });
+}
+
+TEST_F(ExternalEngineTest, AnEngineThatIsSlowToSayLeavesTheNumbersWithTheirAge) {
+  begin_engine(0, "hash");
+  run([this]() -> net::Task<void> {
+    EXPECT_TRUE(co_await keeper_->wait_ready(seconds(5)));
+    EXPECT_TRUE(co_await until([this] { return keeper_->reports().taken().has_value(); }));
+    hangs_ = true;
+    EXPECT_TRUE(co_await until([this] { return age() >= milliseconds(100); }));
+    const TimePoint before = system_clock().now();
+    co_await keeper_->freshen_reports();
+    EXPECT_LT(system_clock().now() - before, milliseconds(900)) << "nobody waits for it";
+    EXPECT_LT(*keeper_->reports().taken(), before);
+    hangs_ = false;
+  });
+}
+
+TEST(ReportBook, QuestionsInBetweenNeitherDelayTheWatchNorBlurTheRate) {
+  const TimePoint start{seconds(100)};
+  const auto report = [](std::int64_t restarts, std::int64_t tokens, double pressure) {
+    EngineReport out;
+    out.pid = 7;
+    out.restarts = restarts;
+    out.generation_tokens_total = tokens;
+    out.kv_pressure = pressure;
+    return out;
+  };
+  ReportBook book;
+  book.freshen(report(0, 5, 0.5), start);
+  EXPECT_FALSE(book.taken()) << "the watch has seen nobody yet";
+  book.note(report(0, 100, 0.5), start);
+  book.freshen(report(0, 190, 0.9), start + milliseconds(900));
+  EXPECT_EQ(book.last().kv_pressure, 0.9);
+  EXPECT_EQ(book.taken(), start + milliseconds(900));
+  EXPECT_TRUE(book.due(start + seconds(1))) << "as without that question";
+  book.note(report(0, 200, 1.1), start + seconds(1));
+  EXPECT_EQ(book.tokens_per_second(), 100);
+  book.freshen(report(1, 0, 0), start + milliseconds(1500));
+  EXPECT_EQ(book.last().kv_pressure, 1.1) << "another process's are not this one's";
+  book.freshen(report(0, 200, 0.2), start + milliseconds(950));
+  EXPECT_EQ(book.last().kv_pressure, 1.1) << "an answer that was overtaken";
 }
 
 }  // namespace

@@ -140,10 +140,12 @@ TEST_F(SupervisorTest, AMissingBinaryIsNamed) {
 }
 
 TEST(EngineReport, ReadsWhatItKnowsAndRefusesWrongTypes) {
-  const auto good = parse_json(R"({"version":"1","kv":{"blocks_total":4,"pressure":0.5},"x":[]})");
+  const auto good = parse_json(
+      R"({"version":"1","tokenizer_hash":"ab","kv":{"blocks_total":4,"pressure":0.5},"x":[]})");
   const auto report = engine_report_from_json(*good);
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->blocks_total, 4);
+  EXPECT_EQ(report->tokenizer_hash, "ab");
   EXPECT_EQ(report->kv_pressure, 0.5);
   for (const char* bad :
        {"[]", R"({"kv":3})", R"({"kv":{"blocks_total":-1}})", R"({"version":1})"}) {
