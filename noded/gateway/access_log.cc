@@ -50,6 +50,21 @@ void put_number(OrderedJson& out, const char* name, const std::optional<T>& numb
 
 }  // namespace
 
+void note_outcome(const ForwardOutcome& outcome, AccessEntry& entry) {
+  entry.status = outcome.status;
+  entry.streamed = outcome.streamed;
+  entry.ended_by = ended_by_name(outcome.ended_by);
+  entry.target = outcome.target;
+  entry.prompt_tokens = outcome.prompt_tokens;
+  entry.completion_tokens = outcome.completion_tokens;
+  entry.resumes = outcome.resumes;
+  entry.retries = outcome.retries;
+  entry.bytes_sent = outcome.bytes_sent;
+  entry.held = outcome.held;
+  entry.first_byte = outcome.first_byte;
+  entry.total = outcome.total;
+}
+
 std::string access_line(const AccessEntry& entry, WallTime now) {
   OrderedJson out;
   out["ts"] = utc_text(now);

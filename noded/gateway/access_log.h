@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "noded/gateway/forward_outcome.h"
 #include "noded/gateway/request_trace.h"
 
 /// One JSON line for each request that is not a probe. No prompt, no answer, no key and no digest
@@ -33,6 +34,9 @@ struct AccessEntry {
   std::optional<Duration> first_byte;
   Duration total{};
 };
+
+/// Takes over what became of the request.
+void note_outcome(const ForwardOutcome& outcome, AccessEntry& entry);
 
 /// The line with its end; at most 4,096 bytes.
 std::string access_line(const AccessEntry& entry, WallTime now);

@@ -12,7 +12,7 @@ constexpr bool kGuarded = false;
 constexpr bool kGet = false;
 constexpr bool kPost = true;
 
-constexpr std::array<DoorRoute, 12> kRoutes = {{
+constexpr std::array<DoorRoute, 22> kRoutes = {{
     {DoorPage::kLive, kOpen, kGet, "/live"},
     {DoorPage::kHealth, kOpen, kGet, "/health"},
     {DoorPage::kHealth, kOpen, kGet, "/ready"},
@@ -23,6 +23,16 @@ constexpr std::array<DoorRoute, 12> kRoutes = {{
     {DoorPage::kGenerate, kGuarded, kPost, "/v1/chat/completions"},
     {DoorPage::kGenerate, kGuarded, kPost, "/v1/completions"},
     {DoorPage::kGenerate, kGuarded, kPost, "/v1/embeddings"},
+    {DoorPage::kGenerate, kGuarded, kPost, "/v1/responses"},
+    {DoorPage::kGenerate, kGuarded, kPost, "/v1/messages"},
+    {DoorPage::kForward, kGuarded, kPost, "/v1/messages/count_tokens"},
+    {DoorPage::kGenerate, kGuarded, kPost, "/api/chat"},
+    {DoorPage::kGenerate, kGuarded, kPost, "/api/generate"},
+    {DoorPage::kForward, kGuarded, kPost, "/api/show"},
+    {DoorPage::kForward, kGuarded, kGet, "/api/tags"},
+    {DoorPage::kForward, kGuarded, kGet, "/api/version"},
+    {DoorPage::kGenerate, kGuarded, kPost, "/infill"},
+    {DoorPage::kForward, kGuarded, kGet, "/tokenizer_info"},
     {DoorPage::kForward, kGuarded, kPost, "/tokenize"},
     {DoorPage::kForward, kGuarded, kPost, "/detokenize"},
 }};

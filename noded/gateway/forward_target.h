@@ -51,6 +51,7 @@ struct TargetAsk {
   const std::vector<TriedTarget>& tried;
   bool local_allowed = true;  ///< false while this pod's engine is being replaced
   bool is_running = false;    ///< a stream that has begun and needs somebody to go on with it
+  bool local_last = false;    ///< this pod leaves: its own engine only where nobody else is
   /// The chooser's own note on this request, empty at the first question: what it worked out from
   /// the body stays here instead of being worked out at each turn.
   std::optional<std::uint64_t>& memo;
@@ -69,6 +70,8 @@ class TargetChooser {
   virtual ~TargetChooser() = default;
   /// Does not wait.
   virtual TargetChoice choose(const TargetAsk& ask) = 0;
+  /// Somebody else than this pod's engine could take a request now.
+  virtual bool knows_others() { return false; }
   /// Returns when another answer of choose() is likely, or after the timeout.
   virtual net::Task<void> wait_for_change(Duration timeout) = 0;
   /// The request is on its way; one call of ended() follows each.

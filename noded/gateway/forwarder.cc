@@ -22,11 +22,17 @@ Forwarder::Forwarder(boost::asio::any_io_executor executor, EngineGate& gate,
       client_(client),
       policy_(policy),
       clock_(clock),
-      changed_(executor) {}
+      changed_(executor),
+      idle_since_(clock.now()) {}
 
 Forwarder::Forwarder(boost::asio::any_io_executor executor, TargetChooser& chooser,
                      net::HttpClient& client, ForwardPolicy policy, const Clock& clock)
-    : chooser_(chooser), client_(client), policy_(policy), clock_(clock), changed_(executor) {}
+    : chooser_(chooser),
+      client_(client),
+      policy_(policy),
+      clock_(clock),
+      changed_(executor),
+      idle_since_(clock.now()) {}
 
 void Forwarder::set_holding(bool on) {
   holding_ = on;
@@ -78,7 +84,7 @@ net::Task<bool> Forwarder::wait_done(Duration timeout) {
 
 /// Empty when the request is welcome.
 std::string Forwarder::reason_to_refuse(const net::HttpRequest& request) const {
-  if (draining_) return "this pod is draining";
+  if (draining_ && !chooser_.knows_others()) return "this pod is draining";
   const auto bytes = static_cast<std::int64_t>(request.body.size());
   if (counts_.kept_bytes + bytes <= policy_.kept_bytes_max) return {};
   return "the requests that are being answered hold " + std::to_string(counts_.kept_bytes) +
@@ -88,6 +94,7 @@ std::string Forwarder::reason_to_refuse(const net::HttpRequest& request) const {
 net::Task<ForwardOutcome> Forwarder::forward(net::HttpRequest request,
                                              net::ResponseWriter& writer) {
   counts_.total += 1;
+  idle_since_ = clock_.now();
   request.headers = end_to_end(std::move(request.headers));
   request.headers.remove("Host");
   std::string refusal = reason_to_refuse(request);
@@ -109,6 +116,7 @@ net::Task<ForwardOutcome> Forwarder::forward(net::HttpRequest request,
   live_.insert(exchange);
   co_await serve(exchange);
   live_.erase(exchange);
+  idle_since_ = clock_.now();
   co_return std::move(exchange->outcome);
 }
 

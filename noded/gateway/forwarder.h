@@ -84,17 +84,26 @@ class Forwarder {
   /// The same for one server that is given up, and also what it has not begun to answer.
   void recall_from(const std::string& target);
   bool holding() const { return holding_; }
-  /// The pod is about to go: requests are still taken, and their connections end with the answer,
-  /// so that the next ones find another pod.
+  /// The pod is about to go: requests are still taken, for other pods where it knows some, and
+  /// their connections end with the answer, so that the next ones find another pod.
   void set_leaving() { leaving_ = true; }
   bool leaving() const { return leaving_ || draining_; }
-  /// From now on new requests are refused with 503.
+  /// From now on new requests go to other pods, and are refused with 503 where there is none.
   void set_draining() { draining_ = true; }
   bool draining() const { return draining_; }
   /// The drain's time is over: whatever is still here ends now, streams with an error event.
   void expire();
 
+  /// Called with each request that this pod's engine is about to begin.
+  void on_local(std::function<void(const net::HttpRequest&)> callback) {
+    on_local_ = std::move(callback);
+  }
+
   const DoorCounts& counts() const { return counts_; }
+  /// Since the last request ended, or since the start; zero while there is one.
+  Duration idle_time() const {
+    return counts_.in_flight > 0 ? Duration::zero() : clock_.now() - idle_since_;
+  }
   /// Requests that this pod's engine is working on.
   std::int64_t dispatched() const { return counts_.in_flight - counts_.held - counts_.at_peers; }
   /// Waits until nothing is dispatched (true) or the timeout (false).
@@ -127,6 +136,7 @@ class Forwarder {
   net::Task<Turn> relay_whole(Exchange exchange, ForwardTarget target, Answer answer);
   net::Task<Turn> judge_whole(Exchange exchange, ForwardTarget target, net::HttpResponse response);
   net::Task<Turn> relay_stream(Exchange exchange, ForwardTarget target, Answer answer);
+  net::Task<Status> show_piece(Exchange exchange, std::string piece);
   net::Task<Turn> relay_resumable(Exchange exchange, ForwardTarget target, Answer answer);
   net::Task<Status> begin_stream(Exchange exchange, int status, net::Headers headers);
   net::Task<Status> show(Exchange exchange, std::string bytes);
@@ -150,7 +160,9 @@ class Forwarder {
   const Clock& clock_;
   net::Notify changed_;
   DoorCounts counts_;
+  TimePoint idle_since_;
   std::set<Exchange> live_;
+  std::function<void(const net::HttpRequest&)> on_local_ = [](const net::HttpRequest&) {};
   bool holding_ = false;
   bool leaving_ = false;
   bool draining_ = false;

@@ -7,9 +7,10 @@
 namespace kantha::noded {
 namespace {
 
-bool is_event_stream(const net::Headers& headers) {
+/// Events, or Ollama's lines.
+bool is_stream(const net::Headers& headers) {
   const std::optional<std::string_view> type = headers.find("Content-Type");
-  return type && type->starts_with("text/event-stream");
+  return type && (type->starts_with("text/event-stream") || *type == "application/x-ndjson");
 }
 
 }  // namespace
@@ -20,6 +21,7 @@ net::Task<Forwarder::Turn> Forwarder::attempt(Exchange exchange, ForwardTarget t
   exchange->cancel = std::make_shared<net::CancelSignal>();
   exchange->outcome.target = target.name;
   if (!exchange->suspect) exchange->ends_before = chooser_.ends(target).count;
+  if (target.is_local && !exchange->has_begun()) on_local_(exchange->request);
   net::HttpRequest copy = exchange->for_target(target, exchange->sent);
   const Duration timeout = exchange->has_begun() ? policy_.silence_timeout : policy_.answer_timeout;
   const HeldCount elsewhere(counts_.at_peers, target.is_local ? 0 : 1);
@@ -38,7 +40,7 @@ net::Task<Forwarder::Turn> Forwarder::attempt(Exchange exchange, ForwardTarget t
   exchange->cancel->on_cancel([weak = std::weak_ptr(answer)] {
     if (const Answer running = weak.lock()) running->cancel();
   });
-  if (!is_event_stream(answer->headers())) {
+  if (!is_stream(answer->headers())) {
     co_return co_await relay_whole(exchange, std::move(target), answer);
   }
   if (exchange->plan) co_return co_await relay_resumable(exchange, std::move(target), answer);

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/net/sse.h"
+#include "noded/gateway/door_dialect.h"
 #include "noded/gateway/forwarder.h"
 #include "noded/gateway/held_count.h"
 
@@ -10,6 +11,8 @@ namespace {
 
 /// So that a client that leaves while it waits is noticed.
 constexpr Duration kHoldTurn = std::chrono::milliseconds(100);
+/// How long a keeper may take to see how its engine ended.
+constexpr Duration kVerdictTime = std::chrono::milliseconds(500);
 
 /// What an engine says before its stream (engine/serve/generation.cc).
 net::Headers stream_headers() {
@@ -42,12 +45,16 @@ net::Task<std::optional<ForwardTarget>> Forwarder::hold(Exchange exchange) {
                                            .tried = exchange->tried,
                                            .local_allowed = !holding_,
                                            .is_running = exchange->has_begun(),
+                                           .local_last = leaving() && !exchange->has_begun(),
                                            .memo = exchange->memo});
     const bool is_late = now >= exchange->deadline;
     // Somebody who is there and takes nothing must not be asked for ever.
     if (choice.target && (!is_late || exchange->tried.empty())) co_return choice.target;
     if (choice.target) choice.why = "no engine took the request in time";
-    if (is_late || choice.hopeless) {
+    // Why its engine ended is known in a moment, and whoever asks next wants to know it.
+    const bool is_open =
+        !ends_engines(*exchange) && exchange->suspect && now - exchange->lost_at < kVerdictTime;
+    if (is_late || (choice.hopeless && !is_open)) {
       co_await refuse(exchange, 503, std::move(choice.why));
       break;
     }
@@ -78,7 +85,9 @@ net::Task<bool> Forwarder::wait_turn(Exchange exchange) {
 /// its beginning for that, also before any engine has the request; an error is an event then.
 net::Task<Status> Forwarder::show_sign(Exchange exchange) {
   const TimePoint now = clock_.now();
-  const bool is_stream = exchange->plan || exchange->writer.started();
+  // Ollama's clients read every line as JSON.
+  const bool has_signs = dialect_of(exchange->request.path()) != DoorDialect::kOllama;
+  const bool is_stream = has_signs && (exchange->plan || exchange->writer.started());
   if (!is_stream || now - exchange->last_sign < policy_.comment_every) co_return ok_status();
   exchange->last_sign = now;
   if (!exchange->writer.started()) {

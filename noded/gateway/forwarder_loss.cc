@@ -2,15 +2,21 @@
 
 #include "base/log.h"
 #include "base/net/sse.h"
+#include "noded/gateway/door_dialect.h"
 #include "noded/gateway/door_error.h"
 #include "noded/gateway/forwarder.h"
+#include "noded/gateway/stream_chunk.h"
 
 namespace kantha::noded {
 namespace {
 
-/// For another pod, which goes on elsewhere: in the words of an engine that ends.
-net::HttpResponse refusal_for_peer(const std::string& message) {
-  return door_error({.status = 503, .message = message, .type = "service_unavailable_error"});
+/// For another pod, which goes on elsewhere: in the words of an engine that ends, whatever the
+/// client's dialect.
+net::HttpResponse refusal_for_peer(const std::string& message, bool was_ended) {
+  return door_error({.status = 503,
+                     .message = message,
+                     .type = "service_unavailable_error",
+                     .code = std::string(was_ended ? kEngineWasEnded : "")});
 }
 
 bool came_from_peer(const ForwardExchange& exchange) {
@@ -38,28 +44,31 @@ net::Task<Forwarder::Turn> Forwarder::lost(Exchange exchange, ForwardTarget targ
     exchange->deadline =
         now + (exchange->has_begun() ? policy_.resume_timeout : policy_.hold_timeout);
   }
+  exchange->lost_at = now;
+  const bool was_ended = std::exchange(exchange->was_ended, false);
   const bool is_loss = end != TargetEnd::kRefused && end != TargetEnd::kRecalled;
   if (is_loss) exchange->losses += 1;
-  // Another pod gives up when its engine ended; why, it does not say.
+  // Another pod gives up when its engine ended.
   const bool may_be_crash =
-      end == TargetEnd::kCut || (end == TargetEnd::kGaveUp && !target.is_local);
+      end == TargetEnd::kCut || (end == TargetEnd::kGaveUp && !target.is_local && !was_ended);
   if (may_be_crash) exchange->suspect = target;
   co_return co_await after_loss(exchange);
 }
 
 /// Whether somebody else goes on.
 net::Task<Forwarder::Turn> Forwarder::after_loss(Exchange exchange) {
-  if (exchange->shown) {
+  if (exchange->shown && !exchange->can_continue()) {
     co_await refuse(exchange, 502, kNotResumable);
     co_return Turn::kAnswered;
   }
+  const std::size_t tokens = exchange->tokens();
+  if (tokens > std::exchange(exchange->tokens_at_loss, tokens)) {
+    exchange->crashes = 0;
+    exchange->losses = 0;
+  }
+  if (exchange->replay) exchange->replay->next_engine();
   if (exchange->ledger) {
     StreamLedger& ledger = *exchange->ledger;
-    const std::size_t tokens = exchange->tokens();
-    if (tokens > std::exchange(exchange->tokens_at_loss, tokens)) {
-      exchange->crashes = 0;
-      exchange->losses = 0;
-    }
     ledger.next_engine();
     if (std::optional<std::string> end = ledger.missing_end()) {
       counts_.completed += 1;
@@ -84,24 +93,38 @@ net::Task<void> Forwarder::refuse(Exchange exchange, int status, std::string mes
   ForwardOutcome& outcome = exchange->outcome;
   outcome.ended_by = EndedBy::kDoor;
   outcome.error = message;
+  const DoorDialect dialect = dialect_of(exchange->request.path());
+  const bool for_peer = status == 503 && came_from_peer(*exchange);
+  const bool may_go_on = for_peer && !ends_engines(*exchange) && !exchange->suspect;
+  const bool was_ended = may_go_on && exchange->crashes == 0 && exchange->lost_at != TimePoint();
   if (!exchange->writer.started()) {
-    net::HttpResponse answer = status == 503 && came_from_peer(*exchange)
-                                   ? refusal_for_peer(message)
-                                   : door_error(status, message, status == 503 ? 1 : 0);
+    net::HttpResponse answer =
+        for_peer ? refusal_for_peer(message, was_ended)
+                 : in_dialect(dialect, door_error(status, message, status == 503 ? 1 : 0));
     if (leaving()) answer.headers.set("Connection", "close");
     co_await answer_whole(exchange, std::move(answer));
     co_return;
   }
   counts_.broken_streams += 1;
-  if (exchange->ledger && exchange->has_begun()) counts_.unresumed += 1;
+  const bool could_go_on = exchange->ledger || exchange->can_continue();
+  if (could_go_on && exchange->has_begun()) counts_.unresumed += 1;
   log_warn("stream lost its engine",
            {{"error", message}, {"tokens", exchange->tokens()}, {"losses", exchange->losses}});
-  const bool whole_events = exchange->ledger && !exchange->ledger->is_raw();
+  if (dialect != DoorDialect::kOpenAi && !(for_peer && exchange->can_continue())) {
+    std::string end = broken_stream_end(dialect, message, exchange->last_byte);
+    co_await end_with(exchange, std::move(end));
+    co_return;
+  }
+  const bool whole_events =
+      (exchange->ledger && !exchange->ledger->is_raw()) || exchange->can_continue();
   // The cut may have come in the middle of an event: end that one before ours begins.
   std::string event = whole_events ? "" : "\n\n";
-  event += status == 503 && came_from_peer(*exchange)
-               ? net::sse_data(refusal_for_peer(message).body)
-               : door_error_event(message);
+  if (for_peer) {
+    const std::string body = refusal_for_peer(message, was_ended).body;
+    event += dialect == DoorDialect::kOllama ? body + "\n" : net::sse_data(body);
+  } else {
+    event += door_error_event(message);
+  }
   co_await end_with(exchange, std::move(event));
 }
 

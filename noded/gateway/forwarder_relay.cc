@@ -2,6 +2,7 @@
 #include <charconv>
 #include <utility>
 
+#include "noded/gateway/door_dialect.h"
 #include "noded/gateway/door_error.h"
 #include "noded/gateway/forwarder.h"
 #include "noded/gateway/json_outline.h"
@@ -14,10 +15,12 @@ constexpr Duration kWorked = std::chrono::seconds(1);
 /// Larger answers are no completions.
 constexpr std::size_t kUsageBytesMax = 8u << 20;
 
-/// It takes nothing on: it loads, drains, or stops.
-bool is_unready(const net::HttpResponse& response) {
+/// It takes nothing on: it loads, drains, or stops. In other dialects an engine says 503 for
+/// nothing else.
+bool is_unready(const net::HttpResponse& response, DoorDialect dialect) {
   return response.status == 503 &&
-         (response.body.find("\"server_draining\"") != std::string::npos ||
+         (dialect != DoorDialect::kOpenAi ||
+          response.body.find("\"server_draining\"") != std::string::npos ||
           says_engine_ends(response.body));
 }
 
@@ -31,31 +34,34 @@ std::optional<std::int64_t> count_in(std::string_view body, const JsonObjectOutl
   return read.ec == std::errc() && count >= 0 ? std::optional(count) : std::nullopt;
 }
 
+/// The first of the names that is there.
+std::optional<std::int64_t> count_of(std::string_view body, const JsonObjectOutline& usage,
+                                     std::string_view name, std::string_view other) {
+  const auto count = count_in(body, usage, name);
+  return count ? count : count_in(body, usage, other);
+}
+
 void read_usage(const net::HttpResponse& response, ForwardOutcome& outcome) {
   const std::string_view body = response.body;
   if (response.status != 200 || body.size() > kUsageBytesMax) return;
   const auto root = outline_object(body, {0, body.size()});
-  const JsonSpan* usage = root ? root->find("usage") : nullptr;
-  const auto counts = usage != nullptr ? outline_object(body, *usage) : std::nullopt;
+  if (!root) return;
+  const JsonSpan* usage = root->find("usage");
+  if (usage == nullptr) {  // Ollama has them beside its text
+    outcome.prompt_tokens = count_of(body, *root, "prompt_eval_count", "tokens_evaluated");
+    outcome.completion_tokens = count_of(body, *root, "eval_count", "tokens_predicted");
+    return;
+  }
+  const auto counts = outline_object(body, *usage);
   if (!counts) return;
-  outcome.prompt_tokens = count_in(body, *counts, "prompt_tokens");
-  outcome.completion_tokens = count_in(body, *counts, "completion_tokens");
+  outcome.prompt_tokens = count_of(body, *counts, "prompt_tokens", "input_tokens");
+  outcome.completion_tokens = count_of(body, *counts, "completion_tokens", "output_tokens");
 }
 
 /// How the server ended that gave no more bytes.
 TargetEnd end_of_read(const Result<std::string>& piece) {
   const bool is_silent = !piece.ok() && piece.error().code == Code::kDeadlineExceeded;
   return is_silent ? TargetEnd::kSilent : TargetEnd::kCut;
-}
-
-/// Events that end in these bytes, where the byte before them was `last`.
-std::int64_t count_events(std::string_view bytes, char& last) {
-  std::int64_t count = 0;
-  for (const char byte : bytes) {
-    if (byte == '\n' && last == '\n') ++count;
-    last = byte == '\n' && last == '\n' ? ' ' : byte;
-  }
-  return count;
 }
 
 }  // namespace
@@ -98,8 +104,10 @@ net::Task<Forwarder::Turn> Forwarder::judge_whole(Exchange exchange, ForwardTarg
   // Nobody comes after an engine that drains with its pod.
   const bool is_last = draining_ && target.is_local && !exchange->has_begun();
   const bool is_full = response.status == 429 && exchange->has_begun();
-  if (may_wait && !is_last && (is_full || is_unready(response))) {
+  if (may_wait && !is_last &&
+      (is_full || is_unready(response, dialect_of(exchange->request.path())))) {
     const TargetEnd end = worked ? TargetEnd::kGaveUp : TargetEnd::kRefused;
+    exchange->was_ended = says_engine_was_ended(response.body);
     co_return co_await lost(exchange, std::move(target), end);
   }
   close_try(*exchange, target, TargetEnd::kAnswered);
@@ -131,24 +139,54 @@ net::Task<Status> Forwarder::show(Exchange exchange, std::string bytes) {
   co_return co_await exchange->writer.write(std::move(bytes));
 }
 
-/// A stream that only this engine can end.
+/// A stream without token ids: the next engine may answer it again (replayed_stream.h), or nobody.
 net::Task<Forwarder::Turn> Forwarder::relay_stream(Exchange exchange, ForwardTarget target,
                                                    Answer answer) {
-  exchange->shown = true;
-  std::int64_t& chunks = exchange->outcome.completion_tokens.emplace(0);
-  char last = ' ';
-  Status sent = co_await begin_stream(exchange, answer->status(), answer->headers());
+  Status sent = ok_status();
+  if (exchange->has_begun()) {
+    counts_.resumed += 1;
+    exchange->outcome.resumes += 1;
+  } else {
+    exchange->shown = true;
+    exchange->outcome.completion_tokens = 0;
+    if (exchange->replay_seed) {
+      exchange->replay.emplace(*replay_format_of(exchange->request.path()));
+    }
+    sent = co_await begin_stream(exchange, answer->status(), answer->headers());
+  }
   while (sent.ok()) {
     Result<std::string> piece = co_await answer->read(policy_.silence_timeout);
-    if (!piece.ok()) {
+    const bool is_over = !piece.ok() || piece->empty();
+    const bool is_whole =
+        exchange->replay && exchange->can_continue() ? exchange->replay->finished() : piece.ok();
+    if (is_over && is_whole) co_return co_await finish_stream(exchange, std::move(target));
+    if (is_over) {
       const TargetEnd end = end_of_read(piece);
       co_return co_await lost(exchange, std::move(target), end);
     }
-    if (piece->empty()) co_return co_await finish_stream(exchange, std::move(target));
-    chunks += count_events(*piece, last);
-    sent = co_await show(exchange, std::move(*piece));
+    sent = co_await show_piece(exchange, *std::move(piece));
+    if (!sent.ok() || !exchange->replay) continue;
+    if (exchange->replay->engine_gave_up()) {
+      exchange->was_ended = exchange->replay->engine_was_ended();
+      co_return co_await lost(exchange, std::move(target), TargetEnd::kGaveUp);
+    }
+    if (exchange->replay->differs()) {
+      close_try(*exchange, target, TargetEnd::kRecalled);
+      co_await refuse(exchange, 502, "the next engine answers something else");
+      co_return Turn::kAnswered;
+    }
   }
   co_return co_await unwritten(exchange, std::move(target), std::move(sent));
+}
+
+net::Task<Status> Forwarder::show_piece(Exchange exchange, std::string piece) {
+  std::string bytes = exchange->replay ? exchange->replay->feed(piece) : std::move(piece);
+  if (bytes.empty()) co_return ok_status();
+  const DoorDialect dialect = dialect_of(exchange->request.path());
+  std::int64_t& events = *exchange->outcome.completion_tokens;
+  events += count_stream_events(dialect, bytes, exchange->last_counted);
+  exchange->last_byte = bytes.back();
+  co_return co_await show(exchange, std::move(bytes));
 }
 
 /// A stream that the next engine can go on with. It has ended when the client has its last event:
@@ -176,6 +214,7 @@ net::Task<Forwarder::Turn> Forwarder::relay_resumable(Exchange exchange, Forward
     std::string events = ledger.feed(*piece);
     if (!events.empty()) sent = co_await show(exchange, std::move(events));
     if (sent.ok() && ledger.engine_gave_up()) {
+      exchange->was_ended = ledger.engine_was_ended();
       co_return co_await lost(exchange, std::move(target), TargetEnd::kGaveUp);
     }
   }

@@ -3,23 +3,16 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/net/json_answer.h"
 #include "base/rng.h"
 #include "base/version.h"
+#include "noded/gateway/door_dialect.h"
 #include "noded/gateway/door_error.h"
 #include "noded/gateway/door_path.h"
+#include "noded/gateway/outcome_sample.h"
 
 namespace kantha::noded {
-namespace {
-
-net::HttpResponse json_answer(int status, const OrderedJson& body) {
-  net::HttpResponse response;
-  response.status = status;
-  response.headers.set("Content-Type", "application/json");
-  response.body = dump_json(body);
-  return response;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 /// One request on its way through the door.
 struct FrontDoor::Visit {
@@ -80,7 +73,7 @@ net::HttpResponse FrontDoor::startup() const {
   body["status"] = started ? "ok" : "starting";
   body["phase"] = engine_phase_name(gate_.phase());
   body["message"] = gate_.message();
-  return json_answer(started ? 200 : 503, body);
+  return net::json_text_answer(started ? 200 : 503, dump_json(body));
 }
 
 net::HttpResponse FrontDoor::health() const {
@@ -90,7 +83,7 @@ net::HttpResponse FrontDoor::health() const {
   body["status"] = ok ? "ok" : "unavailable";
   body["phase"] = engine_phase_name(draining ? EnginePhase::kDraining : gate_.phase());
   body["message"] = draining ? "this pod is draining" : gate_.message();
-  return json_answer(ok ? 200 : 503, body);
+  return net::json_text_answer(ok ? 200 : 503, dump_json(body));
 }
 
 net::Task<net::HttpResponse> FrontDoor::scrape() {
@@ -115,8 +108,8 @@ net::HttpResponse FrontDoor::open_page(const DoorRoute& route, const std::string
   }
   if (route.page == DoorPage::kHealth) return health();
   if (route.page == DoorPage::kStartup) return startup();
-  if (route.page == DoorPage::kLive) return json_answer(200, {{"status", "ok"}});
-  return json_answer(200, {{"version", std::string(version())}});
+  if (route.page == DoorPage::kLive) return net::json_answer(200, {{"status", "ok"}});
+  return net::json_answer(200, {{"version", std::string(version())}});
 }
 
 net::Task<void> FrontDoor::answer(net::HttpRequest request, net::ResponseWriter& writer) {
@@ -149,7 +142,9 @@ net::Task<void> FrontDoor::answer_guarded(net::HttpRequest request, DoorRoute ro
   if (visit.admission.refusal == DoorRefusal::kNone) {
     co_await let_in(std::move(request), visit);
   } else {
-    co_await door_send(visit.writer, std::move(visit.admission.answer));
+    net::HttpResponse refusal =
+        in_dialect(dialect_of(request.path()), std::move(visit.admission.answer));
+    co_await door_send(visit.writer, std::move(refusal));
   }
   visit.outcome.status = visit.writer.status();
   visit.outcome.bytes_sent = visit.writer.bytes();
@@ -183,26 +178,17 @@ void FrontDoor::note(Visit& visit) {
     admission.ticket->finish(prompt + outcome.completion_tokens.value_or(0));
   }
   door_metrics_.refused(admission.refusal);
+  note_outcome(outcome, sample_);
   door_metrics_.answered(visit.from_peer ? "peer" : admission.tenant, outcome);
   if (!access_log_.is_on()) return;
-  AccessEntry entry{.trace = std::move(visit.trace),
-                    .tenant = std::move(admission.tenant),
-                    .method = std::move(visit.method),
-                    .route = std::string(visit.route.name),
-                    .model = std::move(admission.model),
-                    .status = outcome.status,
-                    .refusal = door_refusal_name(admission.refusal),
-                    .streamed = outcome.streamed,
-                    .ended_by = ended_by_name(outcome.ended_by),
-                    .target = outcome.target,
-                    .prompt_tokens = outcome.prompt_tokens,
-                    .completion_tokens = outcome.completion_tokens,
-                    .resumes = outcome.resumes,
-                    .retries = outcome.retries,
-                    .bytes_sent = outcome.bytes_sent,
-                    .held = outcome.held,
-                    .first_byte = outcome.first_byte,
-                    .total = outcome.total};
+  AccessEntry entry;
+  entry.trace = std::move(visit.trace);
+  entry.tenant = std::move(admission.tenant);
+  entry.method = std::move(visit.method);
+  entry.route = std::string(visit.route.name);
+  entry.model = std::move(admission.model);
+  entry.refusal = door_refusal_name(admission.refusal);
+  note_outcome(outcome, entry);
   access_log_.write(entry, clock_.wall_now());
 }
 

@@ -6,6 +6,7 @@
 #include "base/metrics.h"
 #include "base/net/http_client.h"
 #include "base/net/http_server.h"
+#include "noded/api/service_sample.h"
 #include "noded/gateway/access_log.h"
 #include "noded/gateway/door_metrics.h"
 #include "noded/gateway/door_route.h"
@@ -46,6 +47,8 @@ class FrontDoor {
   /// GET /metrics: the engine's series, then the door's own.
   net::Task<net::HttpResponse> scrape();
   Gatekeeper& gatekeeper() { return gatekeeper_; }
+  /// What this pod's own engine answered so far.
+  const ServiceSample& sample() const { return sample_; }
 
  private:
   struct Visit;
@@ -70,6 +73,7 @@ class FrontDoor {
   std::string access_log_path_;
   Gatekeeper gatekeeper_;
   DoorMetrics door_metrics_;
+  ServiceSample sample_;
   AccessLog access_log_;
   TraceIds ids_;
   std::function<bool(const net::HttpRequest&)> is_peer_;

@@ -150,6 +150,10 @@ bool is_error_event(std::string_view payload) {
   return payload.starts_with(R"({"error":)") || payload.starts_with(R"({ "error":)");
 }
 
+bool says_engine_was_ended(std::string_view payload) {
+  return payload.find(R"("code":"engine_was_ended")") != payload.npos;
+}
+
 bool says_engine_ends(std::string_view payload) {
   const Result<Json> json = parse_json(payload);
   if (!json.ok() || !json->is_object()) return false;

@@ -41,5 +41,9 @@ bool is_error_event(std::string_view payload);
 /// An error event that is about the engine and not about the request: it stops, drains, or makes
 /// no progress. Another engine can go on.
 bool says_engine_ends(std::string_view payload);
+/// And another pod's door, in an error that means the same, that its engine was ended and did not
+/// crash: nothing that it worked on is the cause.
+inline constexpr std::string_view kEngineWasEnded = "engine_was_ended";
+bool says_engine_was_ended(std::string_view payload);
 
 }  // namespace kantha::noded

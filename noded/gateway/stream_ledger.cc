@@ -54,6 +54,7 @@ std::string StreamLedger::feed(std::string_view bytes) {
 void StreamLedger::next_engine() {
   pending_.clear();
   gave_up_ = false;
+  was_ended_ = false;
 }
 
 std::optional<std::string> StreamLedger::missing_end() const {
@@ -80,6 +81,7 @@ void StreamLedger::take_payload(std::string_view event, std::string_view payload
   }
   if (is_error_event(payload)) {
     gave_up_ = says_engine_ends(payload);
+    was_ended_ = gave_up_ && says_engine_was_ended(payload);
     finished_ = !gave_up_;
     if (finished_) put_event(event, out);
     return;

@@ -41,6 +41,8 @@ class StreamLedger {
   bool finished() const { return finished_; }
   /// The engine said that it ends; its error event was kept back.
   bool engine_gave_up() const { return gave_up_; }
+  /// And it was another pod's, whose engine somebody had ended.
+  bool engine_was_ended() const { return was_ended_; }
   /// Another engine could take over here.
   bool can_continue() const { return understood_; }
   /// Bytes pass as they are: the client may have the beginning of an event.
@@ -79,6 +81,7 @@ class StreamLedger {
   bool usage_sent_ = false;
   bool finished_ = false;
   bool gave_up_ = false;
+  bool was_ended_ = false;
   bool understood_ = true;
   bool raw_ = false;
 };

@@ -53,6 +53,24 @@ TEST_F(ForwarderTest, KeepsRoutesThatAreNotListedFromTheEngine) {
   });
 }
 
+TEST_F(ForwarderTest, KnowsSinceWhenNobodyAsked) {
+  Duration during = seconds(1);
+  const auto look = [this, &during](net::HttpRequest request,
+                                    net::ResponseWriter& writer) -> net::Task<void> {
+    during = forwarder_->idle_time();
+    return echo(std::move(request), writer);
+  };
+  run(look, [this]() -> net::Task<void> {
+    co_await net::sleep_for(milliseconds(30));
+    EXPECT_GE(forwarder_->idle_time(), milliseconds(30)) << "since the start";
+    (void)co_await post("/v1/completions", "{}");
+    EXPECT_LT(forwarder_->idle_time(), milliseconds(30));
+    co_await net::sleep_for(milliseconds(30));
+    EXPECT_GE(forwarder_->idle_time(), milliseconds(30));
+  });
+  EXPECT_EQ(during, Duration::zero());
+}
+
 TEST_F(ForwarderTest, HoldsARequestUntilTheEngineIsReady) {
   gate_->phase_ = EnginePhase::kBackoff;
   int waits = 0;
@@ -182,6 +200,109 @@ TEST_F(ForwarderTest, AStreamWhoseEngineEndsGetsOneErrorEventAndAProperEnd) {
   EXPECT_EQ(forwarder_->counts().broken_streams, 1);
 }
 
+TEST_F(ForwarderTest, OtherApisStreamsEndInTheirOwnWords) {
+  const auto dies = [](net::HttpRequest request, net::ResponseWriter& writer) -> net::Task<void> {
+    const bool lines = request.target == "/api/chat";
+    const net::Headers headers{
+        {"Content-Type", lines ? "application/x-ndjson" : "text/event-stream"}};
+    EXPECT_TRUE((co_await writer.start(200, headers)).ok());
+    std::string bytes = lines ? "{\"done\":false}\n{\"do" : "event: ping\ndata: {}\n\neve";
+    EXPECT_TRUE((co_await writer.write(std::move(bytes))).ok());
+    writer.abort();
+  };
+  run(dies, [this]() -> net::Task<void> {
+    const auto lines = co_await post("/api/chat", "{}");
+    EXPECT_TRUE(lines.ok() && lines->body.ends_with("}\n"));
+    EXPECT_TRUE(lines.ok() && lines->body.starts_with("{\"done\":false}\n{\"do\n{\"error\":\""))
+        << lines->body;
+    const auto events = co_await post("/v1/messages", R"({"stream":true})");
+    EXPECT_TRUE(events.ok());
+    if (!events.ok()) co_return;
+    EXPECT_NE(events->body.find("eve\n\nevent: error\ndata: {\"type\":\"error\""),
+              std::string::npos)
+        << events->body;
+  });
+  EXPECT_EQ(forwarder_->counts().broken_streams, 2);
+}
+
+TEST_F(ForwarderTest, AnotherApisStreamIsAnsweredAgainByTheNextEngineAndGoesOn) {
+  const auto line = [](const std::string& text) {
+    return R"({"message":{"role":"assistant","content":")" + text + "\"},\"done\":false}\n";
+  };
+  const std::string last = R"({"message":{"role":"assistant","content":""},"done":true})"
+                           "\n";
+  std::vector<std::string> bodies;
+  const auto dies_once = [&](net::HttpRequest request,
+                             net::ResponseWriter& writer) -> net::Task<void> {
+    bodies.push_back(request.body);
+    const net::Headers headers{{"Content-Type", "application/x-ndjson"}};
+    EXPECT_TRUE((co_await writer.start(200, headers)).ok());
+    std::string bytes = line("one") + line("two");
+    if (bodies.size() == 1) bytes += "{\"mess";
+    if (bodies.size() == 2) bytes += line("three") + last;
+    EXPECT_TRUE((co_await writer.write(std::move(bytes))).ok());
+    if (bodies.size() == 1) {
+      writer.abort();
+    } else {
+      EXPECT_TRUE((co_await writer.finish()).ok());
+    }
+  };
+  run(dies_once, [&, this]() -> net::Task<void> {
+    const auto answer = co_await post("/api/chat", R"({"model":"m"})");
+    EXPECT_TRUE(answer.ok());
+    if (answer.ok()) {
+      EXPECT_EQ(answer->body, line("one") + line("two") + line("three") + last);
+    }
+  });
+  ASSERT_EQ(bodies.size(), 2U);
+  EXPECT_EQ(bodies[0], bodies[1]) << "with the same seed";
+  EXPECT_TRUE(bodies[0].starts_with(R"({"model":"m","seed":)")) << bodies[0];
+  EXPECT_EQ(forwarder_->counts().resumed, 1);
+  EXPECT_EQ(forwarder_->counts().broken_streams, 0);
+}
+
+TEST_F(ForwarderTest, AnotherApisStreamEndsWithAnErrorWhenTheNextEngineSaysSomethingElse) {
+  int seen = 0;
+  const auto differs = [&](net::HttpRequest, net::ResponseWriter& writer) -> net::Task<void> {
+    const net::Headers headers{{"Content-Type", "application/x-ndjson"}};
+    EXPECT_TRUE((co_await writer.start(200, headers)).ok());
+    std::string bytes = R"({"response":"engine )" + std::to_string(++seen) + "\",\"done\":false}\n";
+    EXPECT_TRUE((co_await writer.write(std::move(bytes))).ok());
+    writer.abort();
+  };
+  run(differs, [this]() -> net::Task<void> {
+    const auto answer = co_await post("/api/generate", "{}");
+    EXPECT_TRUE(answer.ok());
+    if (answer.ok()) {
+      EXPECT_EQ(answer->body,
+                "{\"response\":\"engine 1\",\"done\":false}\n"
+                "{\"error\":\"the next engine answers something else\"}\n");
+    }
+  });
+  EXPECT_EQ(seen, 2);
+}
+
+TEST_F(ForwarderTest, OtherApisAreRefusedAndSentOnInTheirOwnWords) {
+  int seen = 0;
+  const auto drains = [&seen](net::HttpRequest request,
+                              net::ResponseWriter& writer) -> net::Task<void> {
+    if (++seen > 2) {
+      co_await echo(std::move(request), writer);
+      co_return;
+    }
+    net::HttpResponse refusal{.status = 503, .body = R"({"error":"this server is draining"})"};
+    EXPECT_TRUE((co_await writer.send(std::move(refusal))).ok());
+  };
+  run(drains, [this]() -> net::Task<void> {
+    const auto answer = co_await post("/api/chat", R"({"stream":false})");
+    EXPECT_TRUE(answer.ok() && answer->status == 200);
+    const auto unknown = co_await post("/api/pull", "{}");
+    EXPECT_TRUE(unknown.ok() && unknown->status == 404);
+    EXPECT_TRUE(unknown.ok() && unknown->body.starts_with("{\"error\":\"")) << unknown->body;
+  });
+  EXPECT_EQ(seen, 3);
+}
+
 TEST_F(ForwarderTest, TheEngineLearnsWithinTenthsOfASecondThatTheClientLeft) {
   bool gone = false;
   const auto endless = [&gone](net::HttpRequest, net::ResponseWriter& writer) -> net::Task<void> {
@@ -265,6 +386,34 @@ TEST_F(ForwarderTest, WhatADrainingEngineRefusesGoesToTheNextOne) {
   });
   EXPECT_EQ(seen, 5);
   EXPECT_GE(gate_->suspected_, 1);
+}
+
+TEST_F(ForwarderTest, AnEngineThatSaysItIsReadyAndTakesNothingIsNotAskedForEver) {
+  policy_.hold_timeout = milliseconds(300);
+  int seen = 0;
+  const auto lies = [&seen](net::HttpRequest, net::ResponseWriter& writer) -> net::Task<void> {
+    ++seen;
+    net::HttpResponse refusal{.status = 503, .body = R"({"error":{"code":"server_draining"}})"};
+    EXPECT_TRUE((co_await writer.send(std::move(refusal))).ok());
+  };
+  run(lies, [this]() -> net::Task<void> {
+    const auto answer = co_await post("/v1/completions", "{}");
+    EXPECT_TRUE(answer.ok() && answer->status == 503);
+  });
+  EXPECT_GT(seen, 1);
+  EXPECT_LT(seen, 20) << "with a pause between";
+  EXPECT_GE(gate_->suspected_, seen - 1) << "its keeper was told to look again each time";
+}
+
+TEST_F(ForwarderTest, AnEngineThatSaysItIsReadyAndIsNotThereIsNotAskedForEver) {
+  policy_.hold_timeout = milliseconds(300);
+  run(echo, [this]() -> net::Task<void> {
+    engine_->close();
+    const auto answer = co_await post("/v1/completions", "{}");
+    EXPECT_TRUE(answer.ok() && answer->status == 503);
+    if (answer.ok()) EXPECT_NE(answer->body.find("took the request in time"), std::string::npos);
+  });
+  EXPECT_GE(gate_->suspected_, 2);
 }
 
 TEST_F(ForwarderTest, StartupFailsOnlyUntilAnEngineWasReadyOnce) {

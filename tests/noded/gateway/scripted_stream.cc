@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/net/sse.h"
 
@@ -24,6 +25,18 @@ const std::vector<Stretch> kStretches = {
     {"é\xF0\x9F\x90\xA6", {3}},
 };
 const std::vector<TokenId> kEnd = {2};
+
+/// The same text as reasoning, the beginning of a call, or more of its arguments.
+api::Delta call_delta(const Stretch& stretch) {
+  const auto place = &stretch - kStretches.data();
+  if (place == 0) return {.reasoning = stretch.text};
+  dialect::CallDelta call{.arguments = stretch.text};
+  if (place == 1) {
+    call.id = "call_1";
+    call.name = "f";
+  }
+  return {.calls = {std::move(call)}};
+}
 
 /// What logprobs' text_offset counts for those tokens: the texts that events() gives them.
 std::int64_t characters_of(std::span<const TokenId> tokens) {
@@ -61,7 +74,8 @@ std::vector<std::string> ScriptedStream::events(std::span<const TokenId> resumed
       skip -= std::min(skip, stretch.ids.size());
       continue;
     }
-    api::Delta delta{.text = stretch.text, .token_ids = stretch.ids};
+    api::Delta delta = calls ? call_delta(stretch) : api::Delta{.text = stretch.text};
+    delta.token_ids = stretch.ids;
     for (const TokenId token : stretch.ids) {
       api::ScoredToken scored;
       scored.chosen = {std::to_string(token), -1.0 / (token + 1)};
@@ -69,7 +83,7 @@ std::vector<std::string> ScriptedStream::events(std::span<const TokenId> resumed
     }
     add(writer.delta(delta));
   }
-  add(writer.finish(0, "stop", skip > 0 ? std::vector<TokenId>{} : kEnd));
+  add(writer.finish(0, calls ? "tool_calls" : "stop", skip > 0 ? std::vector<TokenId>{} : kEnd));
   if (usage)
     add(writer.usage({.prompt_tokens = kScriptedPrompt, .completion_tokens = kScriptedTokens}));
   events.push_back(net::sse_data("[DONE]"));

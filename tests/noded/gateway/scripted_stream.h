@@ -17,6 +17,7 @@ struct ScriptedStream {
   bool token_ids = true;  ///< chunks carry kantha.token_ids
   bool logprobs = false;
   bool usage = false;
+  bool calls = false;  ///< a chat that reasons and then calls a function
   std::string id = "chatcmpl-first";
   std::int64_t seed = 9'007'199'254'740'993;  // 2^53 + 1
 

@@ -23,6 +23,7 @@ std::vector<ScriptedStream> every_kind() {
       }
     }
   }
+  kinds.push_back({.usage = true, .calls = true});
   return kinds;
 }
 
@@ -126,6 +127,19 @@ TEST(StreamLedger, KeepsTheErrorEventOfAnEngineThatEndsToItself) {
     EXPECT_EQ(ledger.feed("data: more\n\n"), "") << "after its error an engine has nothing to say";
     seen += rest_of(ledger, engine);
     EXPECT_EQ(as_first(seen), whole);
+  }
+}
+
+TEST(StreamLedger, HearsOfAnotherPodWhetherItsEngineWasEnded) {
+  for (const std::string code : {"null", R"("engine_was_ended")"}) {
+    StreamLedger ledger(false);
+    ledger.feed(net::sse_data(R"({"error":{"message":"no engine","type":)"
+                              R"("service_unavailable_error","param":null,"code":)" +
+                              code + "}}"));
+    EXPECT_TRUE(ledger.engine_gave_up());
+    EXPECT_EQ(ledger.engine_was_ended(), code != "null");
+    ledger.next_engine();
+    EXPECT_FALSE(ledger.engine_was_ended());
   }
 }
 
