@@ -87,14 +87,18 @@ FleetRouter::Options FleetRouter::options_for(const TargetAsk& ask) {
     RouteCandidate candidate{peer->name_bits, false, peer->running(now, fresh_for), std::nullopt};
     if (peer->load && now - peer->load_at <= fresh_for)
       candidate.pressure = peer->load->kv_pressure;
+    if (peer->ready_since) candidate.ready_for = now - *peer->ready_since;
     out.candidates.push_back(candidate);
     out.peers.push_back(peer);
   }
   const bool local = gate_.phase() == EnginePhase::kReady && ask.local_allowed;
-  // An engine that just failed under this request comes last.
-  if (local && (out.candidates.empty() || !tried_lately(kLocalTargetName))) {
-    out.candidates.push_back(
-        {text_bits(settings_.pod), true, local_running_, own_load_().kv_pressure});
+  // An engine that just failed under this request, or is about to go, comes last.
+  const bool last = ask.local_last || tried_lately(kLocalTargetName);
+  if (local && (out.candidates.empty() || !last)) {
+    const PeerLoad own = own_load_();
+    RouteCandidate candidate{text_bits(settings_.pod), true, local_running_, own.kv_pressure};
+    if (own.ready_ms) candidate.ready_for = std::chrono::milliseconds(*own.ready_ms);
+    out.candidates.push_back(candidate);
     out.peers.push_back(nullptr);
   }
   return out;
@@ -131,6 +135,13 @@ ForwardTarget FleetRouter::target_at(const Peer& peer, const net::HttpRequest& r
   target.is_local = false;
   target.headers.set(kHopHeader, seal_.seal(peer.told.name, request.method, request.target));
   return target;
+}
+
+bool FleetRouter::knows_others() {
+  const TimePoint now = clock_.now();
+  const std::vector<Peer*> peers = book_.peers(now);
+  return std::any_of(peers.begin(), peers.end(),
+                     [&](const Peer* peer) { return book_.is_usable(*peer, now); });
 }
 
 net::Task<void> FleetRouter::wait_for_change(Duration timeout) {

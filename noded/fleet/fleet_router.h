@@ -68,6 +68,7 @@ class FleetRouter final : public TargetChooser {
   Status take_view(std::string_view text);
 
   TargetChoice choose(const TargetAsk& ask) override;
+  bool knows_others() override;
   net::Task<void> wait_for_change(Duration timeout) override;
   void began(const ForwardTarget& target) override;
   bool answered(const ForwardTarget& target, int status, const net::Headers& headers) override;

@@ -9,6 +9,9 @@
 namespace kantha::noded {
 namespace {
 
+/// A day: what a peer says must not be added to a clock unlooked at.
+constexpr std::int64_t kReadyMsMax = 86'400'000;
+
 std::int64_t unix_ms(WallTime time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
@@ -128,6 +131,10 @@ bool PeerBook::note_load(const std::string& name, std::optional<std::string_view
   }
   peer->load = std::move(load).value();
   peer->load_at = now;
+  if (peer->load->ready_ms) {
+    const std::int64_t for_ms = std::min(*peer->load->ready_ms, kReadyMsMax);
+    peer->ready_since = now - std::chrono::milliseconds(for_ms);
+  }
   peer->mine_at_load = peer->mine;
   peer->breaker.succeeded();
   return true;

@@ -36,9 +36,10 @@ struct Peer {
   PeerBreaker breaker = PeerBreaker();
   std::optional<PeerLoad> load = {};  ///< as it said last
   TimePoint load_at{};
-  std::int64_t mine = 0;          ///< requests of ours that it works on
-  std::int64_t mine_at_load = 0;  ///< of those, when it said its load
-  bool asked = false;             ///< a question for its load is under way
+  std::optional<TimePoint> ready_since = {};  ///< its first engine, as it said last
+  std::int64_t mine = 0;                      ///< requests of ours that it works on
+  std::int64_t mine_at_load = 0;              ///< of those, when it said its load
+  bool asked = false;                         ///< a question for its load is under way
 
   /// Requests that it works on: as it said, and what we sent and got back since.
   std::int64_t running(TimePoint now, Duration load_age_max) const;

@@ -9,10 +9,9 @@ namespace kantha::noded {
 namespace {
 
 constexpr std::size_t kTextBytesMax = 1024;
-constexpr std::array kPhases = {EnginePhase::kStarting, EnginePhase::kReady,
-                                EnginePhase::kBackoff,  EnginePhase::kCrashLoop,
-                                EnginePhase::kDraining, EnginePhase::kStopped,
-                                EnginePhase::kFetching};
+constexpr std::array kPhases = {
+    EnginePhase::kStarting, EnginePhase::kReady,   EnginePhase::kBackoff, EnginePhase::kCrashLoop,
+    EnginePhase::kDraining, EnginePhase::kStopped, EnginePhase::kFetching};
 
 bool is_plain(char byte) { return byte > ' ' && byte < 127 && byte != ';' && byte != '%'; }
 
@@ -85,6 +84,7 @@ Status read_part(std::string_view name, std::string_view text, PeerLoad& load) {
   if (name == "running") return read_number(name, text, load.running);
   if (name == "pressure") return read_number(name, text, load.kv_pressure);
   if (name == "age_ms") return read_number(name, text, load.age_ms);
+  if (name == "ready_ms") return read_number(name, text, load.ready_ms.emplace());
   return ok_status();
 }
 
@@ -98,7 +98,8 @@ std::string load_text(const PeerLoad& load) {
          ";phase=" + std::string(engine_phase_name(load.phase)) +
          ";running=" + std::to_string(load.running) +
          ";pressure=" + std::string(pressure.data(), end.ptr) +
-         ";age_ms=" + std::to_string(load.age_ms);
+         ";age_ms=" + std::to_string(load.age_ms) +
+         (load.ready_ms ? ";ready_ms=" + std::to_string(*load.ready_ms) : std::string());
 }
 
 Result<PeerLoad> load_from_text(std::string_view text) {

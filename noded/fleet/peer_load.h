@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,11 +21,13 @@ struct PeerLoad {
   std::int64_t running = 0;                    ///< requests that its engine works on
   double kv_pressure = 0;
   std::int64_t age_ms = 0;  ///< since its engine said so
+  /// Since its first engine became ready; nothing: it does not say.
+  std::optional<std::int64_t> ready_ms = {};
   bool operator==(const PeerLoad&) const = default;
 };
 
-/// "pod=a-0;model=m;phase=ready;running=3;pressure=0.125;age_ms=40". Bytes of names that would end
-/// a part are percent-encoded.
+/// "pod=a-0;model=m;phase=ready;running=3;pressure=0.125;age_ms=40;ready_ms=9000". Bytes of names
+/// that would end a part are percent-encoded.
 std::string load_text(const PeerLoad& load);
 
 /// kInvalidArgument names the part: unknown phase, no number, a negative one, no pod, more than 1

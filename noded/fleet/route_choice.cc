@@ -46,17 +46,36 @@ std::size_t least_running(const Candidates& candidates) {
                                   candidates.begin());
 }
 
+double share_of(const RouteCandidate& candidate, const RoutePolicy& policy) {
+  if (!candidate.ready_for || *candidate.ready_for >= policy.slow_start) return 1;
+  const double grown = std::chrono::duration<double>(*candidate.ready_for) /
+                       std::chrono::duration<double>(policy.slow_start);
+  return std::max(policy.share_min, grown);
+}
+
+/// Random bits as an exponential variate, from 0 on. The smallest of several, each over its weight,
+/// is one of them with the chance of its weight.
+double place_in_order(std::uint64_t bits) {
+  constexpr double kSteps = 9007199254740992.0;  // 2^53
+  return -std::log((static_cast<double>(bits >> 11) + 1) / kSteps);
+}
+
 /// The first pod in the key's order that the bound admits.
 std::size_t by_key(const Candidates& candidates, std::uint64_t key, const RoutePolicy& policy) {
   const LoadBound bound(candidates, policy);
+  const bool is_settled =
+      std::any_of(candidates.begin(), candidates.end(), [&](const RouteCandidate& one) {
+        return one.ready_for && *one.ready_for >= policy.slow_start;
+      });
   std::optional<std::size_t> best;
-  std::uint64_t best_weight = 0;
+  double best_score = 0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (!bound.admits(candidates[i])) continue;
-    const std::uint64_t weight = random_bits(key, candidates[i].name_bits);
-    if (best && weight <= best_weight) continue;
+    const double share = is_settled ? share_of(candidates[i], policy) : 1;
+    const double score = place_in_order(random_bits(key, candidates[i].name_bits)) / share;
+    if (best && score >= best_score) continue;
     best = i;
-    best_weight = weight;
+    best_score = score;
   }
   return best.value_or(least_running(candidates));
 }

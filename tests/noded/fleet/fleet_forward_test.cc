@@ -146,6 +146,33 @@ TEST_F(FleetForwardTest, ARefusalGoesToTheNextOne) {
   EXPECT_EQ(outcome_.retries, 1);
 }
 
+TEST_F(FleetForwardTest, APodThatLeavesSendsNewRequestsToTheOthers) {
+  serve("a-1", [&](net::HttpRequest, net::ResponseWriter& writer) -> net::Task<void> {
+    static_cast<void>(
+        co_await writer.send({.status = 200, .headers = head("a-1"), .body = "peer"}));
+  });
+  gate_->phase_ = EnginePhase::kReady;
+  forwarder_->set_leaving();
+  forwarder_->set_draining();
+  const auto answer = ask();
+  ASSERT_TRUE(answer.ok()) << answer.error().to_string();
+  EXPECT_EQ(answer->body, "peer");
+  EXPECT_EQ(answer->headers.find("Connection"), "close");
+}
+
+TEST_F(FleetForwardTest, APodThatLeavesAnswersItselfWhereTheOthersTakeNothing) {
+  serve("a-1", [&](net::HttpRequest, net::ResponseWriter& writer) -> net::Task<void> {
+    net::HttpResponse refusal{.status = 503, .headers = head("a-1"), .body = "no"};
+    refusal.headers.set(kRefusedHeader, "draining");
+    static_cast<void>(co_await writer.send(std::move(refusal)));
+  });
+  gate_->phase_ = EnginePhase::kReady;
+  forwarder_->set_leaving();
+  const auto answer = ask();
+  ASSERT_TRUE(answer.ok()) << answer.error().to_string();
+  EXPECT_EQ(answer->body, "engine");
+}
+
 TEST_F(FleetForwardTest, NothingOfAnAnswerOfSomebodyElseReachesTheClient) {
   serve("a-1", [&](net::HttpRequest, net::ResponseWriter& writer) -> net::Task<void> {
     gate_->phase_ = EnginePhase::kReady;

@@ -43,6 +43,7 @@ class FleetRouterTest : public testing::Test {
     router_->set_own_load([this] {
       PeerLoad load;
       load.phase = gate_.phase();
+      load.ready_ms = ready_ms_;
       return load;
     });
   }
@@ -118,6 +119,7 @@ class FleetRouterTest : public testing::Test {
   boost::asio::io_context context_{1};
   std::string folder_;
   FakeGate gate_;
+  std::optional<std::int64_t> ready_ms_;  ///< of this pod's first engine
   net::HttpClient client_{context_.get_executor()};
   HopSeal seal_{"a-0", [] { return std::string("secret"); }, system_clock()};
   HopSeal seal_of_peer_{"a-1", [] { return std::string("secret"); }, system_clock()};
@@ -191,6 +193,56 @@ TEST_F(FleetRouterTest, NothingNewGoesToAPeerThatSaysItIsNotReady) {
   EXPECT_EQ(spread().count("a-1"), 0U);
   EXPECT_TRUE(router_->answered(peer("a-1"), 200, head_of("a-1")));
   EXPECT_EQ(spread().count("a-1"), 1U);
+}
+
+TEST_F(FleetRouterTest, WhatAPodThatLeavesSendsGoesWhereTheOthersWillSendItsUsers) {
+  make();
+  ASSERT_TRUE(tell({"a-1", "a-2", "a-3"}).ok());
+  settings_.pod = "a-1";
+  FleetRouter heir(context_.get_executor(), gate_, client_, seal_, settings_, system_clock());
+  heir.set_own_load([] { return PeerLoad{"a-1", "m", EnginePhase::kReady}; });
+  FleetView view{told_ms_, {}};
+  for (const char* name : {"a-2", "a-3"}) view.peers.push_back({name, socket(name), "m", ""});
+  ASSERT_TRUE(heir.take_view(dump_json(to_json(view))).ok());
+  std::map<std::string, int> heirs;
+  for (int i = 0; i < 100; ++i) {
+    std::optional<std::uint64_t> memo;
+    const net::HttpRequest request = prompt(i);
+    const TargetChoice sent = router_->choose({.request = request,
+                                               .tried = tried_,
+                                               .local_allowed = true,
+                                               .local_last = true,
+                                               .memo = memo});
+    const TargetChoice later =
+        heir.choose({.request = request, .tried = tried_, .local_allowed = true, .memo = memo});
+    ASSERT_TRUE(sent.target && later.target);
+    EXPECT_EQ(sent.target->name, later.target->is_local ? "a-1" : later.target->name);
+    heirs[sent.target->name] += 1;
+  }
+  EXPECT_EQ(heirs.size(), 3U) << "each gets a part";
+}
+
+TEST_F(FleetRouterTest, ANewPodGetsAFewKeysFirst) {
+  ready_ms_ = 3'600'000;
+  make();
+  ASSERT_TRUE(tell({"a-1"}).ok());
+  const int whole = spread()["a-1"];
+  EXPECT_NEAR(whole, 50, 20);
+  net::Headers head = head_of("a-1");
+  head.set(kLoadHeader, std::string(*head.find(kLoadHeader)) + ";ready_ms=10");
+  EXPECT_TRUE(router_->answered(peer("a-1"), 200, head));
+  EXPECT_LT(spread()["a-1"], whole / 2);
+}
+
+TEST_F(FleetRouterTest, ThisPodKeepsFewKeysWhileItIsNew) {
+  ready_ms_ = 10;
+  make();
+  ASSERT_TRUE(tell({"a-1"}).ok());
+  const int whole = spread()[std::string(kLocalTargetName)];
+  net::Headers head = head_of("a-1");
+  head.set(kLoadHeader, std::string(*head.find(kLoadHeader)) + ";ready_ms=3600000");
+  EXPECT_TRUE(router_->answered(peer("a-1"), 200, head));
+  EXPECT_LT(spread()[std::string(kLocalTargetName)], whole / 2);
 }
 
 TEST_F(FleetRouterTest, AnAnswerOfSomebodyElseIsNotPassedOnAndNothingMoreGoesThere) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 namespace kantha::noded {
 namespace {
 
@@ -40,6 +42,21 @@ TEST_F(PeerBookTest, LeavesItselfAndOtherModelsOut) {
   told.peers[2].model = "another";
   ASSERT_TRUE(take(told).ok());
   EXPECT_EQ(names(), std::vector<std::string>{"a-1"});
+}
+
+TEST_F(PeerBookTest, RemembersSinceWhenAPeerIsReadyWhenItsLoadIsOld) {
+  ASSERT_TRUE(take(view(kNowMs, {"a-1"})).ok());
+  EXPECT_FALSE(book_.find("a-1")->ready_since);
+  const TimePoint since = now_ - seconds(3);
+  EXPECT_TRUE(says("a-1", {"a-1", "m", EnginePhase::kReady, 0, 0, 0, 3000}));
+  now_ += minutes(2);
+  ASSERT_TRUE(take(view(kNowMs + 1, {"a-1", "a-2"})).ok());
+  EXPECT_EQ(book_.find("a-1")->ready_since, since);
+  EXPECT_FALSE(book_.find("a-2")->ready_since);
+  EXPECT_TRUE(says("a-1", {"a-1", "m", EnginePhase::kReady, 0, 0, 0, 1}));
+  EXPECT_EQ(book_.find("a-1")->ready_since, now_ - milliseconds(1)) << "it began anew";
+  EXPECT_TRUE(says("a-1", {"a-1", "m", EnginePhase::kReady, 0, 0, 0, INT64_MAX}));
+  EXPECT_EQ(book_.find("a-1")->ready_since, now_ - std::chrono::hours(24)) << "as far as it counts";
 }
 
 TEST_F(PeerBookTest, RefusesViewsOfAnotherTimeAndKeepsTheOneThatItHas) {

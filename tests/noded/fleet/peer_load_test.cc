@@ -6,12 +6,18 @@ namespace kantha::noded {
 namespace {
 
 TEST(PeerLoad, IsReadAsItWasWritten) {
-  const PeerLoad load{"a-0", "org/model;v=1 %\n\xC3\xA4", EnginePhase::kReady, 7, 0.125, 42};
+  const PeerLoad load{"a-0", "org/model;v=1 %\n\xC3\xA4", EnginePhase::kReady, 7, 0.125, 42, 9000};
   const std::string text = load_text(load);
   EXPECT_EQ(text.find('\n'), std::string::npos) << "it becomes a header";
   const auto again = load_from_text(text);
   ASSERT_TRUE(again.ok()) << again.error().to_string();
   EXPECT_EQ(*again, load);
+}
+
+TEST(PeerLoad, OfAnOlderPeerDoesNotSayHowLongItIsReady) {
+  const PeerLoad load{"a-0", "m", EnginePhase::kReady, 7, 0.125, 42};
+  EXPECT_EQ(load_text(load).find("ready_ms"), std::string::npos);
+  EXPECT_FALSE(load_from_text(load_text(load))->ready_ms);
 }
 
 TEST(PeerLoad, IgnoresPartsOfANewerPeer) {
@@ -28,6 +34,8 @@ TEST(PeerLoad, RefusesWhatALyingPeerSays) {
                                "pod=a;running=-1",
                                "pod=a;running=many",
                                "pod=a;running=99999999999999999999",
+                               "pod=a;ready_ms=-1",
+                               "pod=a;ready_ms=long",
                                "pod=a;pressure=nan",
                                "pod=a;pressure=inf",
                                "pod=a;pressure=0.1x",

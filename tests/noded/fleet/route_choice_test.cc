@@ -60,6 +60,42 @@ TEST(RouteChoice, APodThatComesOrGoesMovesItsOwnKeysOnly) {
   }
 }
 
+TEST(RouteChoice, ANewPodsKeysComeToItOneAfterTheOtherAndNeverGoBack) {
+  std::vector<RouteCandidate> seen = fleet(4);
+  for (RouteCandidate& candidate : seen) candidate.ready_for = std::chrono::hours(1);
+  const std::uint64_t fresh = seen.back().name_bits;
+  std::map<std::uint64_t, std::uint64_t> owners;
+  std::vector<double> shares;
+  for (int second = 0; second <= 10; ++second) {
+    seen.back().ready_for = std::chrono::seconds(second);
+    int owned = 0;
+    for (int i = 0; i < kKeys; ++i) {
+      const std::uint64_t key = random_bits(kSeed, static_cast<std::uint64_t>(i));
+      const std::uint64_t now = owner(seen, key);
+      const auto before = owners.find(key);
+      if (before != owners.end() && before->second != now) {
+        EXPECT_EQ(now, fresh) << "after " << second << " s";
+      }
+      owners[key] = now;
+      owned += now == fresh ? 1 : 0;
+    }
+    shares.push_back(static_cast<double>(owned) / kKeys);
+  }
+  EXPECT_NEAR(shares[0], 0.2 / 3.2, 0.02) << "a fifth of a share";
+  EXPECT_NEAR(shares[5], 0.5 / 3.5, 0.02);
+  EXPECT_NEAR(shares[10], 0.25, 0.02);
+  EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+}
+
+TEST(RouteChoice, AFleetThatHasJustBegunIsDividedEvenly) {
+  std::vector<RouteCandidate> seen = fleet(3);
+  seen[0].ready_for = std::chrono::seconds(9);
+  seen[1].ready_for = std::chrono::seconds(1);
+  for (std::uint64_t key = 0; key < 200; ++key) {
+    EXPECT_EQ(owner(seen, key), owner(fleet(3), key)) << "nobody is known to be older";
+  }
+}
+
 TEST(RouteChoice, KeysSpreadEvenly) {
   std::map<std::uint64_t, int> owned;
   for (int i = 0; i < kKeys; ++i) {
