@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "base/version.h"
+#include "noded/activator/activator_daemon.h"
 #include "noded/options.h"
 #include "noded/pod_daemon.h"
 
@@ -17,9 +18,10 @@ namespace kantha::noded {
 namespace {
 
 /// Calls shut_down on every SIGTERM and SIGINT.
+template <class Daemon>
 class SignalWatch {
  public:
-  SignalWatch(boost::asio::io_context& context, PodDaemon& daemon)
+  SignalWatch(boost::asio::io_context& context, Daemon& daemon)
       : signals_(context, SIGTERM, SIGINT), daemon_(daemon) {
     wait();
   }
@@ -34,10 +36,40 @@ class SignalWatch {
   }
 
   boost::asio::signal_set signals_;
-  PodDaemon& daemon_;
+  Daemon& daemon_;
 };
 
+void run_to_end(boost::asio::io_context& context) {
+  context.run();
+  // Lets tasks that ended in the last turn report it to their owners.
+  context.restart();
+  context.poll();
+}
+
+int run_activator(int argc, const char* const* argv) {
+  std::string help;
+  const Result<ActivatorOptions> options = parse_activator_options(argc, argv, help);
+  if (!options.ok()) {
+    std::fprintf(stderr, "kantha-noded: %s\n", options.error().message.c_str());
+    return 2;
+  }
+  if (!help.empty()) {
+    std::printf("%s\n", help.c_str());
+    return 0;
+  }
+  boost::asio::io_context context(1);
+  ActivatorDaemon daemon(context, *options, system_clock());
+  const SignalWatch watch(context, daemon);
+  if (const auto started = daemon.start(); !started.ok()) {
+    log_error("activator could not start", {{"error", started.error().to_string()}});
+    return 1;
+  }
+  run_to_end(context);
+  return 0;
+}
+
 int run(int argc, const char* const* argv) {
+  if (wants_activator(argc, argv)) return run_activator(argc, argv);
   std::string help;
   const Result<Options> options = parse_options(argc, argv, help);
   if (!options.ok()) {
@@ -55,10 +87,7 @@ int run(int argc, const char* const* argv) {
     log_error("pod could not start", {{"error", started.error().to_string()}});
     return 1;
   }
-  context.run();
-  // Lets tasks that ended in the last turn report it to their owners.
-  context.restart();
-  context.poll();
+  run_to_end(context);
   return 0;
 }
 

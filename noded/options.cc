@@ -77,9 +77,15 @@ void add_engine_flags(CLI::App& app, Options& options) {
                  "File that is brought to --engine-config at the start");
   app.add_option("--engine-socket", options.engine_socket, "Unix socket of the engine");
   app.add_option("--engine-log", options.engine_log, "File for the engine's output");
+  app.add_option("--gpu-library", options.gpu_library, "NVIDIA's management library")
+      ->capture_default_str();
   app.add_option("--breaker-ends", options.breaker_ends,
                  "Ends of our own engine in 10 minutes that count as a crash loop")
       ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--hand-over-prompts", options.hand_over_prompts,
+                 "Of the prompts that come most, how many a pod that leaves has the others compute")
+      ->check(CLI::Range(std::size_t{0}, std::size_t{64}))
       ->capture_default_str();
 }
 
@@ -107,6 +113,8 @@ void add_time_flags(CLI::App& app, Texts& texts) {
 void add_gate_flags(CLI::App& app, Options& options) {
   constexpr std::int64_t kRateMax = 1'000'000'000'000;
   const CLI::Range rates(std::int64_t{0}, kRateMax);
+  app.add_option("--golden-prompts", options.golden_prompts,
+                 "File with prompts whose answers must not change; asked of every new engine");
   app.add_option("--api-keys-file", options.api_keys_file,
                  "JSON file with the SHA-256 digests of the API keys that are let in; read again "
                  "when it changes. Without it no key is asked for");

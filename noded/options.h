@@ -36,6 +36,8 @@ struct Options {
   Duration resume_timeout = std::chrono::seconds(300);
   /// Engine ends within 10 minutes that count as a crash loop; when the engine is our child.
   int breaker_ends = 3;
+  /// Prompts that a pod that leaves has the others compute; 0: none.
+  std::size_t hand_over_prompts = 32;
   /// After SIGTERM, how long new requests are still taken while the world learns that this pod
   /// leaves. 3 s when external, else 0 (several pods share one listening socket).
   Duration endpoint_grace = Duration::zero();
@@ -44,9 +46,11 @@ struct Options {
   /// Bounds of this pod, all tenants together; 0: none.
   std::int64_t requests_per_minute = 0;
   std::int64_t tokens_per_minute = 0;
-  std::string access_log;  ///< off, stdout or a file
+  std::string golden_prompts;  ///< file with prompts whose answers must not change; may be empty
+  std::string access_log;      ///< off, stdout or a file
   /// Weights to bring before the engine starts; nullopt: they are there.
   std::optional<WeightOptions> weights = {};
+  std::string gpu_library = "libnvidia-ml.so.1";  ///< NVIDIA's management library
   bool show_version = false;
 };
 

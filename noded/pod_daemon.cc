@@ -1,6 +1,7 @@
 #include "noded/pod_daemon.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <utility>
 
@@ -8,19 +9,32 @@
 #include "base/json.h"
 #include "base/json_fields.h"
 #include "base/log.h"
+#include "base/net/json_answer.h"
 #include "base/version.h"
 #include "base/whole_file.h"
 #include "noded/engine/config_file.h"
 #include "noded/engine/external_engine.h"
 #include "noded/engine/supervisor.h"
 #include "noded/fleet/fleet_metrics.h"
+#include "noded/gateway/discarding_writer.h"
 #include "noded/gateway/door_error.h"
 
 namespace kantha::noded {
 namespace {
 
+/// The first 48 bits of a digest: what a double holds exactly. 0 for what is no digest.
+double digits_as_number(const std::string& hex) {
+  constexpr std::size_t kDigits = 12;
+  if (hex.size() < kDigits) return 0;
+  std::uint64_t out = 0;
+  const auto [end, error] = std::from_chars(hex.data(), hex.data() + kDigits, out, 16);
+  return error == std::errc{} && end == hex.data() + kDigits ? static_cast<double>(out) : 0;
+}
+
 /// For the last events and answers after the drain's time.
 constexpr Duration kLastWords = std::chrono::seconds(2);
+/// For the pod's own loops to see that it ends.
+constexpr Duration kLastTasks = std::chrono::seconds(10);
 
 SupervisePolicy policy_for(const Options& options) {
   SupervisePolicy policy;
@@ -66,14 +80,6 @@ std::unique_ptr<EngineKeeper> make_keeper(boost::asio::any_io_executor executor,
   return std::make_unique<Supervisor>(executor, launch, policy_for(options), clock, client);
 }
 
-net::HttpResponse json_answer(int status, const Json& body) {
-  net::HttpResponse response;
-  response.status = status;
-  response.headers.set("Content-Type", "application/json");
-  response.body = dump_json(body);
-  return response;
-}
-
 }  // namespace
 
 PodDaemon::PodDaemon(boost::asio::io_context& context, Options options, const Clock& clock)
@@ -81,16 +87,18 @@ PodDaemon::PodDaemon(boost::asio::io_context& context, Options options, const Cl
       options_(std::move(options)),
       clock_(clock),
       client_(context.get_executor()),
-      devices_(context.get_executor(), clock),
+      devices_(context.get_executor(), clock, options_.gpu_library),
       keeper_(make_keeper(context.get_executor(), options_, clock, client_, devices_.facts())),
       weights_(options_.weights, *keeper_, clock),
+      warmup_(context.get_executor(), weights_, *keeper_, client_, clock),
+      handover_(context.get_executor(), clock, {.prompts_max = options_.hand_over_prompts}),
       guard_(options_.admin_token_file),
       seal_(
           options_.pod, [this] { return guard_.token(); }, clock),
-      router_(context.get_executor(), weights_, client_, seal_, fleet_settings_for(options_),
-              clock),
+      router_(context.get_executor(), warmup_, client_, seal_, fleet_settings_for(options_), clock),
+      golden_(options_.golden_prompts, options_.model, *keeper_, client_),
       forwarder_(context.get_executor(), router_, client_, forward_policy_for(options_), clock),
-      door_(weights_, forwarder_, client_, metrics_, door_settings_for(options_), clock),
+      door_(warmup_, forwarder_, client_, metrics_, door_settings_for(options_), clock),
       hop_door_(router_, seal_,
                 [this](net::HttpRequest request, net::ResponseWriter& writer) {
                   return door_.answer(std::move(request), writer);
@@ -109,7 +117,10 @@ Status PodDaemon::start() {
   open_metrics();
   weights_.start();
   // An engine in a container of its own has the devices, and its own parent.
-  if (!options_.engine_external) devices_.watch([this] { keeper_->request_restart(); });
+  if (!options_.engine_external) {
+    devices_.watch([this] { keeper_->request_restart(); },
+                   [this](std::string why) { leave_gpu(std::move(why)); });
+  }
   if (weights_.ready()) bring_config();
   admin_server_ = std::make_unique<net::HttpServer>(
       context_.get_executor(), [this](net::HttpRequest request, net::ResponseWriter& writer) {
@@ -128,6 +139,8 @@ Status PodDaemon::start() {
            {{"pod", options_.pod}, {"listen", open.to_string()}, {"admin", admin.to_string()}});
   tasks_.spawn(run_engine());
   tasks_.spawn(router_.run());
+  tasks_.spawn(warmup_.run([this] { return draining_; }));
+  tasks_.spawn(golden_.run([this] { return draining_; }));
   return ok_status();
 }
 
@@ -139,6 +152,9 @@ std::unique_ptr<net::HttpServer> PodDaemon::door_for(DoorKind kind) {
 }
 
 void PodDaemon::join_fleet() {
+  forwarder_.on_local(
+      [this](const net::HttpRequest& request) { warmup_.prompts().note(request, clock_.now()); });
+  warmup_.set_hurry([this] { return draining_ || forwarder_.counts().held > 0; });
   router_.set_own_load([this] { return own_load(); });
   router_.on_lost([this](const std::string& peer) { forwarder_.recall_from(peer); });
   door_.set_peer_test(
@@ -148,10 +164,14 @@ void PodDaemon::join_fleet() {
 /// Peers send nothing to a pod whose engine is about to be replaced, nor to one that leaves.
 PeerLoad PodDaemon::own_load() const {
   PeerLoad load;
-  load.phase = weights_.phase();
+  load.phase = warmup_.phase();
   if (forwarder_.holding()) load.phase = EnginePhase::kStarting;
   if (forwarder_.leaving()) load.phase = EnginePhase::kDraining;
   load.kv_pressure = keeper_->reports().last().kv_pressure;
+  if (const std::optional<TimePoint> since = keeper_->first_ready()) {
+    load.ready_ms =
+        std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - *since).count();
+  }
   if (const std::optional<TimePoint> taken = keeper_->reports().taken()) {
     load.age_ms =
         std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - *taken).count();
@@ -232,8 +252,12 @@ void PodDaemon::open_metrics() {
   gauge("kantha_noded_kept_bytes", "Bodies of requests that are kept for another engine",
         [&counts] { return static_cast<double>(counts.kept_bytes); });
   weights_.open_metrics(metrics_, options_.pod);
+  warmup_.open_metrics(metrics_, options_.pod);
   gauge("kantha_noded_engine_ready", "1 when the engine may be used",
         [this] { return keeper_->ready() ? 1.0 : 0.0; });
+  gauge("kantha_noded_tokenizer_digest",
+        "First 12 digits of the SHA-256 of vocabulary and chat template, as a number; 0: not known",
+        [this] { return digits_as_number(keeper_->reports().last().tokenizer_hash); });
   open_fleet_metrics(metrics_, options_.pod, router_, hop_door_);
   counter("kantha_noded_engine_restarts_total", "Engine starts after the first one",
           [this] { return static_cast<double>(keeper_->restarts()); });
@@ -245,24 +269,32 @@ PodState PodDaemon::state() {
   state.model = options_.model;
   state.version = version();
   state.draining = forwarder_.leaving();
-  state.phase = state.draining ? EnginePhase::kDraining : weights_.phase();
-  state.message = weights_.message();
+  state.phase = state.draining ? EnginePhase::kDraining : warmup_.phase();
+  state.message = warmup_.message();
   state.weights = weights_.state();
   if (!change_.error().empty()) state.message = change_.error() + "; " + state.message;
+  if (!left_gpu_.empty()) state.message = left_gpu_ + "; " + state.message;
   state.config_hash = keeper_->config_hash();
   state.told_config_hash = change_.told_hash();
   state.engine_pid = keeper_->pid();
   state.engine_restarts = keeper_->restarts();
-  state.streams = forwarder_.counts().in_flight;
+  // What is handed over is work, too, also before its first request is under way.
+  const std::int64_t handing_over = handover_.is_over() ? 0 : 1;
+  state.streams = std::max(forwarder_.counts().in_flight, handing_over);
   state.requests_held = forwarder_.counts().held;
   state.requests_total = forwarder_.counts().total;
+  state.idle_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(forwarder_.idle_time()).count();
   state.asks_for_keys = door_.gatekeeper().key_file().asks_for_keys();
   state.api_keys = door_.gatekeeper().key_count();
   state.api_keys_error = door_.gatekeeper().key_file().error();
   state.streams_resumed = forwarder_.counts().resumed + forwarder_.counts().completed;
   state.streams_broken = forwarder_.counts().broken_streams;
+  state.sample = door_.sample();
+  state.golden = golden_.state();
   const EngineReport& report = keeper_->reports().last();
   state.engine_version = report.version;
+  state.tokenizer_hash = report.tokenizer_hash;
   state.kv_blocks_total = report.blocks_total;
   state.kv_blocks_active = report.blocks_active;
   state.kv_blocks_cached = report.blocks_cached;
@@ -287,9 +319,10 @@ net::Task<void> PodDaemon::answer_admin(net::HttpRequest request, net::ResponseW
     response = door_error(401, "the admin API needs Authorization: Bearer <token>");
     response.headers.set("WWW-Authenticate", "Bearer");
   } else if (path == "/admin/v1/state" && get) {
+    co_await keeper_->freshen_reports();
     Json body = to_json(state());
     body["node"] = devices_.state();
-    response = json_answer(200, body);
+    response = net::json_answer(200, body);
   } else {
     response = answer_change(path, std::move(request));
   }
@@ -300,7 +333,7 @@ net::HttpResponse PodDaemon::answer_change(const std::string& path, net::HttpReq
   const bool post = request.method == "POST";
   if (path == "/admin/v1/drain" && post) {
     shut_down();
-    return json_answer(202, {{"draining", true}});
+    return net::json_answer(202, {{"draining", true}});
   }
   if (path == "/admin/v1/fleet" && request.method == "PUT") return put_fleet(request.body);
   const bool restart = path == "/admin/v1/restart-engine" && post;
@@ -309,13 +342,14 @@ net::HttpResponse PodDaemon::answer_change(const std::string& path, net::HttpReq
     return door_error(404, "no such admin route: " + request.method + " " + path);
   }
   if (draining_) return door_error(409, "this pod is draining");
+  if (!left_gpu_.empty()) return door_error(409, left_gpu_);
   if (put) return put_config(std::move(request.body));
   change_.restart();
   // The local world writes a new configuration before it asks for this.
   if (const auto text = read_whole_file(options_.engine_config, kConfigBytesMax); text.ok()) {
     set_queue_bound(*text);
   }
-  return json_answer(202, {{"restarting", true}});
+  return net::json_answer(202, {{"restarting", true}});
 }
 
 /// 202 says that the text is fine and on its way; config_hash in the state says when it arrived.
@@ -328,15 +362,15 @@ net::HttpResponse PodDaemon::put_config(std::string text) {
   if (!weights_.ready()) {
     change_.set_told_hash(sha256_hex(text));
     early_config_ = std::move(text);
-    return json_answer(202, {{"config_hash", change_.told_hash()}, {"changes", true}});
+    return net::json_answer(202, {{"config_hash", change_.told_hash()}, {"changes", true}});
   }
   const bool changes = change_.configure(std::move(text));
-  return json_answer(202, {{"config_hash", change_.told_hash()}, {"changes", changes}});
+  return net::json_answer(202, {{"config_hash", change_.told_hash()}, {"changes", changes}});
 }
 
 net::HttpResponse PodDaemon::put_fleet(const std::string& text) {
   const Status taken = router_.take_view(text);
-  if (taken.ok()) return json_answer(200, {{"peers", router_.peer_count()}});
+  if (taken.ok()) return net::json_answer(200, {{"peers", router_.peer_count()}});
   const bool of_another_time = taken.error().code == Code::kFailedPrecondition;
   return door_error(of_another_time ? 409 : 400, taken.error().message);
 }
@@ -347,16 +381,39 @@ void PodDaemon::shut_down() {
     tasks_.spawn(drain());
   } else if (!hurried_) {
     hurried_ = true;
-    public_server_->close();
+    // Who is still here is told so, and not just left.
+    forwarder_.expire();
     keeper_->stop();
     keeper_->hurry();
   }
+}
+
+/// Work that goes on at a device that failed may be wrong: streams go on at other pods, and the pod
+/// stays, not ready, so that people see why. A start of its own would only find the same device.
+void PodDaemon::leave_gpu(std::string why) {
+  if (draining_ || !left_gpu_.empty()) return;
+  log_error("this pod's engine is stopped for good", {{"reason", why}});
+  left_gpu_ = std::move(why);
+  tasks_.spawn(stop_engine());
+}
+
+net::Task<void> PodDaemon::stop_engine() {
+  change_.abandon();
+  forwarder_.set_holding(true);
+  forwarder_.recall();
+  const bool idle = co_await forwarder_.wait_idle(options_.drain_timeout);
+  if (!idle) log_warn("the engine is stopped under running requests");
+  keeper_->stop();
+  // From then on it is the engine's phase that keeps requests from it.
+  co_await net::sleep_for(2 * kSuperviseTick);
+  forwarder_.set_holding(false);
 }
 
 net::Task<void> PodDaemon::drain() {
   log_info("pod is draining", {{"pod", options_.pod}, {"streams", forwarder_.counts().in_flight}});
   change_.abandon();
   forwarder_.set_leaving();
+  hand_prompts_over();
   if (options_.endpoint_grace > Duration::zero()) co_await take_requests_for_the_grace();
   forwarder_.set_draining();
   router_.stop();
@@ -370,10 +427,28 @@ net::Task<void> PodDaemon::drain() {
   admin_server_->close();
   public_server_->close();
   if (peer_server_) peer_server_->close();
+  // This task is the last one of the pod's.
+  const TimePoint give_up = clock_.now() + kLastTasks;
   do {
     co_await net::sleep_for(kSuperviseTick);
-  } while (router_.is_running());
+  } while (tasks_.running() > 1 && clock_.now() < give_up);
   context_.stop();
+}
+
+/// What this pod's users ask for most, the others compute before they ask there. From now on this
+/// pod is nobody's choice, so each prompt goes to the pod that owns it next.
+void PodDaemon::hand_prompts_over() {
+  handover_.begin(
+      warmup_.prompts().hottest(handover_.policy().prompts_max, clock_.now()),
+      [this](net::HttpRequest request) { return have_computed(std::move(request)); },
+      [this] { return !hurried_ && router_.knows_others(); });
+  tasks_.spawn(handover_.join());
+}
+
+net::Task<bool> PodDaemon::have_computed(net::HttpRequest request) {
+  DiscardingWriter nobody;
+  co_await forwarder_.forward(std::move(request), nobody);
+  co_return nobody.status() == 200;
 }
 
 net::Task<void> PodDaemon::take_requests_for_the_grace() {
@@ -388,7 +463,8 @@ net::Task<void> PodDaemon::finish_running_requests() {
     // politely.
     public_server_->stop_accepting();
   }  // else late connections, too, are told that this pod leaves instead of being refused
-  while (!hurried_ && forwarder_.counts().in_flight > 0 && clock_.now() < until) {
+  const auto is_done = [this] { return forwarder_.counts().in_flight == 0 && handover_.is_over(); };
+  while (!hurried_ && !is_done() && clock_.now() < until) {
     co_await net::sleep_for(kSuperviseTick);
   }
   // Who is still here is told so.

@@ -21,9 +21,11 @@ PodDevices::~PodDevices() {
   *alive_ = false;
 }
 
-void PodDevices::watch(std::function<void()> restart_engine) {
+void PodDevices::watch(std::function<void()> restart_engine,
+                       std::function<void(std::string)> leave_gpu) {
   if (!driver_.ok() || watch_) return;
   restart_engine_ = std::move(restart_engine);
+  leave_gpu_ = std::move(leave_gpu);
   watch_ = std::make_unique<GpuWatch>(std::move(driver_).value(), [this](GpuEvent event) {
     boost::asio::post(executor_, [this, alive = alive_, event = std::move(event)] {
       if (*alive) on_event(event);
@@ -42,6 +44,13 @@ void PodDevices::on_event(const GpuEvent& event) {
                           {"meaning", xid_rule(event.xid).meaning},
                           {"action", xid_action_name(step.action)}});
   if (step.action == XidAction::kRestartEngine) restart_engine_();
+  if (step.action == XidAction::kDrainGpu || step.action == XidAction::kFenceNode) {
+    leave_gpu_(
+        event.uuid + " " +
+        (step.action == XidAction::kDrainGpu ? "needs a reset" : "needs its node restarted") +
+        " (Xid " + std::to_string(event.xid) + ": " + std::string(xid_rule(event.xid).meaning) +
+        ")");
+  }
 }
 
 Json PodDevices::state() const {

@@ -230,7 +230,6 @@ net::Task<void> FleetRouter::ask(std::string name) {
 }
 
 net::Task<void> FleetRouter::run() {
-  running_ = true;
   while (!stopping_) {
     const TimePoint now = clock_.now();
     idle_ = !is_busy(now);
@@ -240,7 +239,6 @@ net::Task<void> FleetRouter::run() {
     co_await wake_.wait(idle_ ? kForEver : kTick);
   }
   co_await asks_.join();
-  running_ = false;
 }
 
 void FleetRouter::stop() {

@@ -78,7 +78,6 @@ class FleetRouter final : public TargetChooser {
   /// Asks the peers until stop().
   net::Task<void> run();
   void stop();
-  bool is_running() const { return running_; }
 
   /// This pod, as others should see it.
   PeerLoad own_load() const;
@@ -115,7 +114,6 @@ class FleetRouter final : public TargetChooser {
   TimePoint routed_at_{};
   bool idle_ = false;
   bool stopping_ = false;
-  bool running_ = false;
 };
 
 /// Answered to peers only: 204 with x-kantha-load.

@@ -3,7 +3,9 @@
 ///
 /// It obeys words in <admin socket's folder>/fake: "slow" (ready after 300 ms), "never" (never
 /// ready), "die" (exits with 3 after 50 ms), "crash_loop" (says so). POST /fake/die on the admin
-/// socket ends it with 4. Like the real one it exits by itself when drained.
+/// socket ends it with 4. Its KV pressure is the number in the file "pressure" beside "fake", where
+/// there is one; another word there: it has no numbers of its engine. Like the real one it exits by
+/// itself when drained.
 #include <unistd.h>
 
 #include <csignal>
@@ -85,6 +87,14 @@ class FakeNoded {
     }
   }
 
+  void read_pressure() {
+    const std::string socket = flags_["--admin"].substr(5);
+    std::ifstream file(socket.substr(0, socket.rfind('/')) + "/../pressure");
+    if (!file) return;
+    const bool is_number = static_cast<bool>(file >> state_.kv_pressure);
+    state_.kv_blocks_total = is_number ? 100 : 0;
+  }
+
   net::Task<void> restart() {
     co_await net::sleep_for(100ms);
     ++state_.engine_restarts;
@@ -102,6 +112,11 @@ class FakeNoded {
     net::HttpResponse response;
     response.headers.set("Content-Type", "application/json");
     if (request.target == "/admin/v1/state") {
+      read_pressure();
+      const auto idle = system_clock().now() - busy_at_;
+      state_.idle_ms = state_.streams > 0
+                           ? 0
+                           : std::chrono::duration_cast<std::chrono::milliseconds>(idle).count();
       response.body = dump_json(noded::to_json(state_));
     } else if (request.target == "/admin/v1/drain") {
       shut_down();
@@ -141,6 +156,7 @@ class FakeNoded {
     (void)co_await writer.write(net::sse_data("[DONE]"));
     (void)co_await writer.finish();
     --state_.streams;
+    busy_at_ = system_clock().now();
   }
 
   boost::asio::io_context& context_;
@@ -148,6 +164,7 @@ class FakeNoded {
   net::TaskGroup tasks_;
   noded::PodState state_;
   std::string word_;
+  TimePoint busy_at_ = system_clock().now();
   std::unique_ptr<net::HttpServer> admin_;
   std::unique_ptr<net::HttpServer> open_;
   bool draining_ = false;

@@ -31,16 +31,20 @@ TEST(Options, ListensOnLoopbackUnlessTold) {
 }
 
 TEST(Options, TakesWhatTheLocalWorldPasses) {
-  const auto options = parse(with({"--pod", "a-0", "--model", "m", "--listen-fd", "7", "--admin",
-                                   "unix:/a.sock", "--engine-log", "/l", "--drain-timeout-seconds",
-                                   "12", "--breaker-ends", "9", "--resume-timeout-seconds", "40"}));
+  const auto options =
+      parse(with({"--pod", "a-0", "--model", "m", "--listen-fd", "7", "--admin", "unix:/a.sock",
+                  "--engine-log", "/l", "--drain-timeout-seconds", "12", "--breaker-ends", "9",
+                  "--resume-timeout-seconds", "40", "--gpu-library", "/nvml.so",
+                  "--hand-over-prompts", "0"}));
   ASSERT_TRUE(options.ok()) << options.error().message;
   EXPECT_EQ(options->pod, "a-0");
   EXPECT_EQ(options->listen_fd, 7);
   EXPECT_EQ(options->admin.unix_path, "/a.sock");
   EXPECT_EQ(options->drain_timeout, std::chrono::seconds(12));
   EXPECT_EQ(options->breaker_ends, 9);
+  EXPECT_EQ(options->gpu_library, "/nvml.so");
   EXPECT_EQ(options->resume_timeout, std::chrono::seconds(40));
+  EXPECT_EQ(options->hand_over_prompts, 0U);
 }
 
 TEST(Options, TakesWhatAPodInAClusterPasses) {

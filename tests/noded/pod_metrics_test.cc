@@ -5,6 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/net/http_server.h"
 #include "noded/pod_daemon.h"
 #include "tests/base/metric_kinds.h"
 
@@ -78,6 +81,63 @@ TEST_F(PodMetricsTest, TheStateSaysHowManyKeysAreListed) {
   EXPECT_EQ((*state)["asks_for_keys"], true);
   EXPECT_EQ((*state)["api_keys"], 0);
   EXPECT_EQ((*state)["api_keys_error"], "");
+}
+
+/// An engine on the socket, with a pressure that the test sets.
+net::Task<void> say(const double& pressure, net::HttpRequest request, net::ResponseWriter& writer) {
+  net::HttpResponse response;
+  if (request.path() == "/admin/v1/state") {
+    response.body =
+        dump_json(Json{{"pid", 7}, {"kv", Json{{"blocks_total", 10}, {"pressure", pressure}}}});
+  }
+  const Status sent = co_await writer.send(std::move(response));
+  static_cast<void>(sent);
+}
+
+TEST_F(PodMetricsTest, TheStateHasTheEnginesNumbersOfNow) {
+  boost::asio::io_context context(1);
+  FakeClock clock;
+  clock.advance(std::chrono::seconds(100));
+  double pressure = 0.5;
+  net::HttpServer engine(context.get_executor(),
+                         [&](net::HttpRequest request, net::ResponseWriter& writer) {
+                           return say(pressure, std::move(request), writer);
+                         });
+  ASSERT_TRUE(engine.listen({.unix_path = options_.engine_socket}).ok());
+  PodDaemon daemon(context, options_, clock);
+  ASSERT_TRUE(daemon.start().ok());
+  net::HttpClient client(context.get_executor());
+  net::TaskGroup group(context.get_executor(), "test");
+  const auto ask = [&]() -> net::Task<Json> {
+    net::HttpRequest request;
+    request.target = "/admin/v1/state";
+    auto answer = co_await client.call(options_.admin, std::move(request), std::chrono::seconds(5));
+    const Result<Json> state = parse_json(answer.ok() ? answer->body : "{}");
+    co_return state.ok() ? *state : Json::object();
+  };
+  const auto test = [&]() -> net::Task<void> {
+    Json state = Json::object();
+    for (int i = 0; i < 2'000 && state.value("phase", "") != "ready"; ++i) {
+      state = co_await ask();
+      co_await net::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_EQ(state.value("phase", ""), "ready") << state;
+    // Within the second in which the daemon asks by itself nothing but the question can tell.
+    for (int i = 1; i <= 4; ++i) {
+      pressure = i;
+      clock.advance(std::chrono::milliseconds(200));
+      state = co_await ask();
+      EXPECT_EQ(state.value("kv_pressure", 0.0), i) << state;
+      EXPECT_EQ(state.value("age_ms", -1), 0) << state;
+    }
+    daemon.shut_down();
+    daemon.shut_down();
+    engine.close();
+  };
+  group.spawn(test());
+  context.run_for(std::chrono::seconds(20));
+  context.restart();
+  context.poll();
 }
 
 }  // namespace
