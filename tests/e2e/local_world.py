@@ -36,14 +36,15 @@ spec:
 
 
 def wait_for(condition, timeout_s, what):
-    """Polls until condition() is true; gives its value. Fails with `what` at the deadline."""
+    """Polls until condition() is true; gives its value. Fails with `what` (or what it gives) at the
+    deadline."""
     deadline = time.monotonic() + timeout_s
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"not within {timeout_s} s: {what}")
+            raise AssertionError(f"not within {timeout_s} s: {what() if callable(what) else what}")
         time.sleep(0.02)
 
 
@@ -84,6 +85,7 @@ class World:
         self.lines = []
         self.process = None
         self.port = None
+        self.key = None  # where the world asks for one
 
     def write_spec(self, replicas=1, max_model_len=2048, max_num_seqs=64, text=None):
         """Replaces the file in one step, as editors do."""
@@ -164,7 +166,10 @@ class World:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_s)
         try:
             data = None if body is None else json.dumps(body)
-            connection.request(method, path, data, {"Content-Type": "application/json"})
+            fields = {"Content-Type": "application/json"}
+            if self.key:
+                fields["Authorization"] = f"Bearer {self.key}"
+            connection.request(method, path, data, fields)
             answer = connection.getresponse()
             return answer.status, answer.read()
         finally:
