@@ -1,6 +1,9 @@
 #include "tests/fake/api_server/api_request.h"
 
+#include <string_view>
 #include <vector>
+
+#include "base/json_text.h"
 
 namespace kantha::fake {
 namespace {
@@ -173,6 +176,10 @@ bool matches_field_selector(const std::string& selector, const Json& object) {
     if (part.starts_with("metadata.namespace=") && metadata.value("namespace", "") != value) {
       return false;
     }
+    constexpr std::string_view kInvolved = "involvedObject.";
+    if (!part.starts_with(kInvolved)) continue;
+    const std::string field = part.substr(kInvolved.size(), at - kInvolved.size());
+    if (text_at(object, "involvedObject", field.c_str()) != value) return false;
   }
   return true;
 }

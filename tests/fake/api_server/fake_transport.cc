@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "tests/fake/api_server/api_refusal.h"
+#include "tests/fake/api_server/partial_metadata.h"
 
 namespace kantha::fake {
 namespace {
@@ -33,17 +34,6 @@ net::HttpResponse made_up_answer(const Fault& fault, const ApiRequest& request) 
   return refusal_answer({500, "InternalError",
                          "Internal error occurred: etcdserver: request timed "
                          "out"});
-}
-
-/// What a server gives to who asks for PartialObjectMetadata.
-void keep_metadata(const net::HttpRequest& request, net::HttpResponse& answer) {
-  const auto accept = request.headers.find("Accept");
-  if (!accept || !accept->starts_with("application/json;as=PartialObjectMetadata;")) return;
-  const Result<Json> whole = parse_json(answer.body);
-  if (answer.status / 100 != 2 || !whole.ok() || !whole->contains("metadata")) return;
-  answer.body = dump_json(Json{{"apiVersion", "meta.k8s.io/v1"},
-                               {"kind", "PartialObjectMetadata"},
-                               {"metadata", whole->at("metadata")}});
 }
 
 bool is_answered_before(FaultKind kind) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tests/fake/api_server/partial_metadata.h"
+
 namespace kantha::fake {
 
 HttpFace::HttpFace(boost::asio::any_io_executor executor, FakeApiServer& server)
@@ -18,6 +20,7 @@ net::Task<void> HttpFace::handle(FakeApiServer& server, net::HttpRequest request
                                  net::ResponseWriter& writer) {
   Answer answer = server.answer(request);
   if (answer.watch == nullptr) {
+    keep_metadata(request, answer.response);
     [[maybe_unused]] const Status sent = co_await writer.send(std::move(answer.response));
     co_return;
   }

@@ -67,6 +67,15 @@ std::vector<Kind> built_in_kinds() {
                   .plural = "poddisruptionbudgets",
                   .kind = "PodDisruptionBudget"};
   budgets.has_status = budgets.has_generation = budgets.needs_version = true;
+  Kind autoscalers = {.group = "autoscaling",
+                      .version = "v2",
+                      .plural = "horizontalpodautoscalers",
+                      .kind = "HorizontalPodAutoscaler"};
+  autoscalers.has_status = true;
+  Kind slices = {.group = "discovery.k8s.io",
+                 .version = "v1",
+                 .plural = "endpointslices",
+                 .kind = "EndpointSlice"};
   Kind leases = {
       .group = "coordination.k8s.io", .version = "v1", .plural = "leases", .kind = "Lease"};
   Kind definitions = {.group = "apiextensions.k8s.io",
@@ -79,12 +88,15 @@ std::vector<Kind> built_in_kinds() {
           services,
           core("secrets", "Secret"),
           core("configmaps", "ConfigMap"),
+          core("persistentvolumeclaims", "PersistentVolumeClaim"),
           accounts,
           core("events", "Event"),
           namespaces,
           nodes,
           budgets,
+          autoscalers,
           leases,
+          slices,
           definitions};
 }
 

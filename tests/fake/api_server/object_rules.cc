@@ -309,14 +309,21 @@ std::optional<Refusal> prepare_change(const Table& table, const Json& before, Js
 }
 
 bool is_generation_change(const Json& before, const Json& after) {
-  const auto rest = [](Json object) {
-    for (const char* name : {"metadata", "status", "apiVersion", "kind"}) object.erase(name);
-    return object;
+  const auto counts = [](const std::string& name) {
+    return name != "metadata" && name != "status" && name != "apiVersion" && name != "kind";
   };
   const Json& old = before.at("metadata");
   const Json& now = after.at("metadata");
-  const bool marked = now.contains("deletionTimestamp") && !old.contains("deletionTimestamp");
-  return marked || rest(before) != rest(after);
+  if (now.contains("deletionTimestamp") && !old.contains("deletionTimestamp")) return true;
+  for (const auto& [name, value] : before.items()) {
+    if (!counts(name)) continue;
+    const auto found = after.find(name);
+    if (found == after.end() || *found != value) return true;
+  }
+  for (const auto& [name, value] : after.items()) {
+    if (counts(name) && !before.contains(name)) return true;
+  }
+  return false;
 }
 
 }  // namespace kantha::fake
