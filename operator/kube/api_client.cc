@@ -1,6 +1,7 @@
 #include "operator/kube/api_client.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/json_text.h"
@@ -29,9 +30,17 @@ Error with_place(Error error, std::string_view verb, std::string_view target) {
                                        std::string(target.substr(0, target.find('?'))));
 }
 
-Result<Json> json_of(const net::HttpResponse& response, const JsonLimits& limits) {
+/// Of the metadata in answers to writes: what was written is known.
+constexpr std::array<std::string_view, 2> kUnreadOfWrites = {"annotations", "ownerReferences"};
+
+MemberNames unread_of(Content answer) {
+  return answer == Content::kMetadata ? MemberNames(kUnreadOfWrites) : MemberNames();
+}
+
+Result<Json> json_of(const net::HttpResponse& response, const JsonLimits& limits,
+                     MemberNames unread = {}) {
   std::string room;
-  Result<Json> json = parse_json(without_managed_fields(response.body, room), limits);
+  Result<Json> json = parse_json(without_members(response.body, unread, room), limits);
   if (!json) return malformed("the answer is no JSON: " + json.error().message);
   if (!json->is_object()) return malformed("the answer is no JSON object");
   return json;
@@ -53,8 +62,8 @@ Result<ObjectPage> page_of(Json json) {
 
 class ApiWatch final : public Watch {
  public:
-  ApiWatch(std::unique_ptr<net::ResponseStream> stream, Counter& skipped)
-      : stream_(std::move(stream)), skipped_(skipped) {}
+  ApiWatch(std::unique_ptr<net::ResponseStream> stream, Counter& skipped, MemberNames unread)
+      : stream_(std::move(stream)), decoder_(kObjectLimits.bytes_max, unread), skipped_(skipped) {}
 
   net::Task<Result<std::vector<WatchEvent>>> read(Duration idle_timeout) override;
   void cancel() override { stream_->cancel(); }
@@ -214,7 +223,7 @@ net::Task<Result<ObjectPage>> ApiClient::list(Resource resource, std::string nam
   net::HttpRequest request = request_of("GET", std::move(target));
   request.headers.set("Accept", accepted(options.content, "PartialObjectMetadataList"));
   CO_TRY(net::HttpResponse answer, co_await exchange("list", resource.plural, std::move(request)));
-  CO_TRY(Json json, json_of(answer, kPageLimits));
+  CO_TRY(Json json, json_of(answer, kPageLimits, options.unread));
   co_return page_of(std::move(json));
 }
 
@@ -243,7 +252,8 @@ net::Task<Result<std::unique_ptr<Watch>>> ApiClient::watch(Resource resource,
       "kantha_operator_watch_skipped_total",
       "Lines of watches that were no event: malformed JSON, unknown type, or beyond a limit.",
       {{"resource", std::string(resource.plural)}});
-  std::unique_ptr<Watch> watch = std::make_unique<ApiWatch>(std::move(stream), skipped);
+  std::unique_ptr<Watch> watch =
+      std::make_unique<ApiWatch>(std::move(stream), skipped, options.unread);
   co_return watch;
 }
 
@@ -254,7 +264,7 @@ net::Task<Result<Json>> ApiClient::create(Resource resource, std::string name_sp
          co_await exchange("create", resource.plural,
                            request_of("POST", std::move(target), std::move(body),
                                       "application/json", accepted(answer_content))));
-  co_return json_of(answer, kObjectLimits);
+  co_return json_of(answer, kObjectLimits, unread_of(answer_content));
 }
 
 net::Task<Result<Json>> ApiClient::patch(Resource resource, ObjectKey key, std::string body,
@@ -265,7 +275,7 @@ net::Task<Result<Json>> ApiClient::patch(Resource resource, ObjectKey key, std::
          co_await exchange(verb, resource.plural,
                            request_of("PATCH", std::move(target), std::move(body),
                                       patch_content_type(options.kind), accepted(options.answer))));
-  co_return json_of(answer, kObjectLimits);
+  co_return json_of(answer, kObjectLimits, unread_of(options.answer));
 }
 
 net::Task<Result<Json>> ApiClient::replace(Resource resource, ObjectKey key, std::string body) {

@@ -14,6 +14,7 @@
 #include "base/net/task.h"
 #include "base/result.h"
 #include "operator/kube/api_fault.h"
+#include "operator/kube/lean_text.h"
 #include "operator/kube/rate_limiter.h"
 #include "operator/kube/resource.h"
 #include "operator/kube/transport.h"
@@ -27,16 +28,19 @@
 namespace kantha::kube {
 
 /// How much of each object an answer holds, managedFields left out in any case. kMetadata is asked
-/// for as PartialObjectMetadata; a server that does not know that answers with the whole.
+/// for as PartialObjectMetadata; a server that does not know that answers with the whole. To a
+/// write it means less: annotations and ownerReferences come empty.
 enum class Content : std::uint8_t { kWhole, kMetadata };
 
 struct ListOptions {
   std::string label_selector = {};
+  std::string field_selector = {};          ///< "involvedObject.name=a,reason=b"
   std::string resource_version = {};        ///< "0": from the server's cache; empty: quorum read
   std::string resource_version_match = {};  ///< "NotOlderThan" or "Exact"
   std::int64_t limit = 500;                 ///< objects in one page
   std::string continue_token = {};
   Content content = Content::kWhole;
+  MemberNames unread = {};  ///< members that come empty, wherever they stand (lean_text.h)
 };
 
 /// One page of a collection. Objects carry no apiVersion and kind of their own.
@@ -52,6 +56,7 @@ struct WatchOptions {
   bool send_initial_events = false;  ///< WatchList: asks for bookmarks and NotOlderThan with it
   Duration server_timeout = std::chrono::seconds(300);  ///< the server ends the watch after this
   Content content = Content::kWhole;
+  MemberNames unread = {};  ///< as in ListOptions
 };
 
 /// A watch that is open. Destroying it closes the connection.

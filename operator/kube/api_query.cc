@@ -37,6 +37,7 @@ std::string list_target(const Resource& resource, const std::string& name_space,
                         const ListOptions& options) {
   std::string target = resource.collection_path(name_space);
   add(target, "labelSelector", options.label_selector);
+  add(target, "fieldSelector", options.field_selector);
   if (options.limit > 0) add(target, "limit", std::to_string(options.limit));
   add(target, "continue", options.continue_token);
   // A token carries the version it was made at; servers refuse both.

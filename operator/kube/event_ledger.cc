@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <ctime>
 #include <utility>
+#include <vector>
 
 #include "base/rng.h"
 
@@ -32,13 +34,23 @@ std::string cut(std::string text, std::size_t bytes_max) {
   return text;
 }
 
-/// Removes what has not been used for the longest time until the bound holds.
+/// Removes what has not been used for the longest time where the bound does not hold: a quarter of
+/// it at once, because finding the oldest of thousands for each event would be most of its cost.
 template <class Map, class TimeOf>
 void shrink(Map& map, std::size_t count_max, TimeOf time_of) {
-  while (map.size() > count_max) {
-    map.erase(
-        std::ranges::min_element(map, {}, [&](const auto& each) { return time_of(each.second); }));
-  }
+  if (map.size() <= count_max) return;
+  const std::size_t gone = map.size() - (count_max - count_max / 4);
+  std::vector<TimePoint> times;
+  times.reserve(map.size());
+  for (const auto& each : map) times.push_back(time_of(each.second));
+  const auto last_gone = times.begin() + static_cast<std::ptrdiff_t>(gone) - 1;
+  std::ranges::nth_element(times, last_gone);
+  const TimePoint limit = *last_gone;
+  auto of_that_time = std::count(times.begin(), last_gone + 1, limit);
+  std::erase_if(map, [&](const auto& each) {
+    const TimePoint time = time_of(each.second);
+    return time < limit || (time == limit && of_that_time-- > 0);
+  });
 }
 
 }  // namespace
@@ -101,15 +113,24 @@ EventLedger::Noted EventLedger::note(const EventSubject& subject, EventKind kind
     kept.entry.message = cut(kept_message + ": " + message, limits_.message_bytes_max);
   Noted noted = {EventVerdict::kCoalesced, slot->second};
   if (!kept.is_queued) {
-    const double per_second = 1 / std::chrono::duration<double>(limits_.refill).count();
-    auto [about, is_first] =
-        about_.try_emplace(subject.uid, TokenBucket(per_second, limits_.burst), now);
-    about->second.last_at = now;
-    kept.is_queued = about->second.writes.try_take(now);
+    kept.is_queued = may_write(kept.entry, now);
     noted.verdict = kept.is_queued ? EventVerdict::kWrite : EventVerdict::kSuppressed;
   }
   forget_old();
   return noted;
+}
+
+bool EventLedger::may_write(const EventEntry& entry, TimePoint now) {
+  const auto per_second = [](Duration refill) {
+    return 1 / std::chrono::duration<double>(refill).count();
+  };
+  const auto about =
+      about_
+          .try_emplace(entry.subject.uid, TokenBucket(per_second(limits_.refill), limits_.burst),
+                       TokenBucket(per_second(limits_.news_refill), limits_.news_burst), now)
+          .first;
+  about->second.last_at = now;
+  return (entry.is_stored ? about->second.repeats : about->second.news).try_take(now);
 }
 
 void EventLedger::forget_old() {

@@ -42,13 +42,16 @@ enum class EventVerdict : std::uint8_t {
   kSuppressed,  ///< counted up only: too many about this object
 };
 
-/// What a ledger keeps to; the figures are those of client-go's recorder, which readers know.
+/// What a ledger keeps to; the figures are those of client-go's recorder, which readers know. News
+/// has a budget of its own, so that what flaps cannot hide how a rollout ended.
 struct EventLimits {
   Duration equal_window = std::chrono::minutes(10);  ///< an event so old begins a new object
-  double burst = 25;                                 ///< writes about one object in a row
-  Duration refill = std::chrono::minutes(5);         ///< one more write each
+  double burst = 25;                                 ///< repeats about one object in a row
+  Duration refill = std::chrono::minutes(5);         ///< one more repeat each
+  double news_burst = 100;                           ///< events not yet stored, in a row
+  Duration news_refill = std::chrono::seconds(30);   ///< one more of them each
   std::size_t messages_max = 10;   ///< of one reason about one object; then they are combined
-  std::size_t entries_max = 4096;  ///< the longest unused go first
+  std::size_t entries_max = 4096;  ///< the longest unused go first, a quarter at a time
   std::size_t message_bytes_max = 1024;
 };
 
@@ -77,7 +80,8 @@ class EventLedger {
     bool is_queued = false;
   };
   struct About {
-    TokenBucket writes;
+    TokenBucket repeats;
+    TokenBucket news;
     TimePoint last_at;
   };
   struct Variety {
@@ -91,6 +95,7 @@ class EventLedger {
   std::string combined(const std::string& uid, EventKind kind, const std::string& reason,
                        std::string message, TimePoint now);
   std::string fresh_name(const ObjectKey& key);
+  bool may_write(const EventEntry& entry, TimePoint now);
   void forget_old();
 
   EventLimits limits_;

@@ -135,15 +135,16 @@ net::Task<void> EventRecorder::Body::write(std::shared_ptr<Body> self, std::uint
 net::Task<Status> EventRecorder::Body::put(std::shared_ptr<Body> self, EventEntry entry) {
   if (entry.is_stored) {
     const ObjectKey key = {event_namespace(entry), entry.name};
-    const Result<Json> patched = co_await self->client.patch(
-        kEvents, key, dump_json(event_patch(entry)), {.kind = PatchKind::kMerge});
+    const Result<Json> patched =
+        co_await self->client.patch(kEvents, key, dump_json(event_patch(entry)),
+                                    {.kind = PatchKind::kMerge, .answer = Content::kMetadata});
     if (patched) co_return ok_status();
     // Event objects live for an hour.
     if (fault_of(patched.error()) != ApiFault::kNotFound) co_return patched.error();
   }
-  const Result<Json> created =
-      co_await self->client.create(kEvents, event_namespace(entry),
-                                   dump_json(event_object(entry, self->component, self->instance)));
+  const Result<Json> created = co_await self->client.create(
+      kEvents, event_namespace(entry),
+      dump_json(event_object(entry, self->component, self->instance)), Content::kMetadata);
   // A try before this one was taken although it seemed to fail.
   if (created || fault_of(created.error()) == ApiFault::kAlreadyExists) co_return ok_status();
   co_return created.error();

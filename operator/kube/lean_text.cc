@@ -1,6 +1,8 @@
 #include "operator/kube/lean_text.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 namespace kantha::kube {
 namespace {
@@ -24,7 +26,7 @@ std::size_t skip_string(std::string_view text, std::size_t at) {
   }
 }
 
-/// Position of the bracket that closes the one at `at`; npos when there is none.
+/// Position of the bracket that closes the one at `at`, of either kind; npos when there is none.
 std::size_t closing_bracket(std::string_view text, std::size_t at) {
   std::size_t depth = 0;
   while (at < text.size()) {
@@ -34,12 +36,34 @@ std::size_t closing_bracket(std::string_view text, std::size_t at) {
       if (at == std::string_view::npos) return at;
       continue;
     }
-    if (c == '[') ++depth;
-    if (c == ']' && --depth == 0) return at;
+    if (c == '[' || c == '{') ++depth;
+    if ((c == ']' || c == '}') && --depth == 0) return at;
     ++at;
   }
   return std::string_view::npos;
 }
+
+/// Which names are to go; most are told apart by their length alone.
+class Unread {
+ public:
+  explicit Unread(MemberNames names) : names_(names) {
+    note_length(kManagedFields);
+    for (const std::string_view name : names) note_length(name);
+  }
+  bool contains(std::string_view name) const {
+    if (name.size() > 63 || ((lengths_ >> name.size()) & 1) == 0) return false;
+    return name == kManagedFields || std::ranges::find(names_, name) != names_.end();
+  }
+
+ private:
+  static constexpr std::string_view kManagedFields = "managedFields";
+  void note_length(std::string_view name) {
+    if (name.size() <= 63) lengths_ |= std::uint64_t{1} << name.size();
+  }
+
+  MemberNames names_;
+  std::uint64_t lengths_ = 0;  ///< bit n: one of them has n bytes
+};
 
 }  // namespace
 
@@ -54,6 +78,29 @@ std::string_view without_managed_fields(std::string_view text, std::string& room
     if (end == std::string_view::npos) break;
     room.append(text.substr(kept, at + 1 - kept));
     kept = at = end;
+  }
+  if (kept == 0) return text;
+  room.append(text.substr(kept));
+  return room;
+}
+
+std::string_view without_members(std::string_view text, MemberNames names, std::string& room) {
+  const Unread unread(names);
+  room.clear();
+  std::size_t kept = 0;  // what stands before this was seen to
+  for (std::size_t at = text.find('"'); at < text.size(); at = text.find('"', at)) {
+    const std::size_t end = skip_string(text, at);
+    if (end >= text.size()) break;
+    const std::string_view name = text.substr(at + 1, end - at - 2);
+    at = end;
+    // Only a member's name is followed by a colon.
+    if (text[end] != ':' || !unread.contains(name)) continue;
+    at = skip_space(text, end + 1);
+    if (at == text.size() || (text[at] != '[' && text[at] != '{')) continue;
+    const std::size_t last = closing_bracket(text, at);
+    if (last == std::string_view::npos) break;
+    room.append(text.substr(kept, at + 1 - kept));
+    kept = at = last;
   }
   if (kept == 0) return text;
   room.append(text.substr(kept));

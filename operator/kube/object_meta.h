@@ -42,6 +42,17 @@ struct ObjectMeta {
   const OwnerReference* controller() const;
 };
 
+/// The least that tells one state of an object from another, for stores of tens of thousands.
+struct ObjectStamp {
+  ObjectKey key;
+  std::string uid;
+  std::string resource_version;
+  bool is_marked = false;  ///< has a deletionTimestamp
+  bool operator==(const ObjectStamp&) const = default;
+
+  bool is_deleting() const { return is_marked; }
+};
+
 /// Reads an object's "metadata". kInvalidArgument with the path of the field at fault.
 Result<ObjectMeta> object_meta_from_json(const Json& object);
 

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "operator/kube/lean_text.h"
-
 namespace kantha::kube {
 namespace {
 
@@ -54,7 +52,7 @@ Result<std::vector<WatchEvent>> WatchDecoder::feed(std::string_view bytes) {
 }
 
 std::optional<WatchEvent> WatchDecoder::decode(std::string_view line) {
-  Result<Json> parsed = parse_json(without_managed_fields(line, lean_),
+  Result<Json> parsed = parse_json(without_members(line, unread_, lean_),
                                    {.nodes_max = kNodesMax, .bytes_max = line_bytes_max_});
   if (!parsed || !parsed->is_object()) return std::nullopt;
   const auto name = parsed->find("type");

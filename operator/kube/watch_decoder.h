@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "operator/kube/lean_text.h"
 
 /// Bytes of a watch → events, one line each. One owner; no I/O.
 /// Source: Kubernetes docs, "API Concepts", "Efficient detection of changes".
@@ -25,7 +26,9 @@ struct WatchEvent {
 /// counted and skipped; a line beyond the bound is an error, because what follows can't be trusted.
 class WatchDecoder {
  public:
-  explicit WatchDecoder(std::size_t line_bytes_max = 8u << 20) : line_bytes_max_(line_bytes_max) {}
+  /// `unread`: members that are emptied before a line is parsed (lean_text.h).
+  explicit WatchDecoder(std::size_t line_bytes_max = 8u << 20, MemberNames unread = {})
+      : line_bytes_max_(line_bytes_max), unread_(unread) {}
 
   /// The events that the bytes complete. kOutOfRange: a line is longer than the bound, now and in
   /// every later call; events before that line are given first, and the error by the next call.
@@ -39,8 +42,9 @@ class WatchDecoder {
   std::optional<WatchEvent> decode(std::string_view line);
 
   std::size_t line_bytes_max_;
+  MemberNames unread_;
   std::string pending_;
-  std::string lean_;  ///< room for one line without its managedFields
+  std::string lean_;  ///< room for one line without what nobody reads
   std::size_t skipped_count_ = 0;
   bool is_broken_ = false;
 };

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 namespace kantha::kube {
@@ -45,21 +46,40 @@ class Ledger {
   TimePoint now_{hours(1)};
 };
 
-TEST(EventLedger, AThousandFailuresAreTwentyFiveWritesAndThenOneInFiveMinutes) {
+TEST(EventLedger, AThousandFailuresAreTwentyFiveRepeatsAndThenOneInFiveMinutes) {
   Ledger ledger;
   for (int i = 0; i < 1000; ++i) ledger.note(subject("a"), "no memory");
-  EXPECT_EQ(ledger.written.size(), 25u);
+  EXPECT_EQ(ledger.written.size(), 26u);
   EXPECT_FALSE(ledger.written[0].is_stored) << "created once";
   EXPECT_TRUE(ledger.written[1].is_stored) << "and counted up";
-  EXPECT_EQ(ledger.written[24].name, ledger.written[0].name);
+  EXPECT_EQ(ledger.written[25].name, ledger.written[0].name);
   for (int second = 0; second < 3600; second += 10) {
     ledger.pass(seconds(10));
     ledger.note(subject("a"), "no memory");
   }
-  EXPECT_NEAR(static_cast<double>(ledger.written.size()), 25 + 12, 1);
+  EXPECT_NEAR(static_cast<double>(ledger.written.size()), 26 + 12, 1);
   ledger.pass(minutes(5));
   ledger.note(subject("a"), "no memory");
   EXPECT_EQ(ledger.written.back().count, 1361) << "those that were not written count";
+}
+
+TEST(EventLedger, WhatFlapsDoesNotHideWhatIsNew) {
+  Ledger ledger;
+  for (int i = 0; i < 1000; ++i) ledger.note(subject("a"), "no memory");
+  EXPECT_EQ(ledger.note(subject("a"), "no memory"), EventVerdict::kSuppressed);
+  EXPECT_EQ(ledger.note(subject("a"), "all pods run r-2", "RolledOut"), EventVerdict::kWrite);
+}
+
+TEST(EventLedger, NewsIsBoundedToo) {
+  Ledger ledger;
+  const auto tell = [&](int i) {
+    return ledger.note(subject("a"), "m", "Reason" + std::to_string(i));
+  };
+  for (int i = 0; i < 1000; ++i) tell(i);
+  EXPECT_EQ(ledger.written.size(), 100u);
+  ledger.pass(seconds(30));
+  EXPECT_EQ(tell(1000), EventVerdict::kWrite);
+  EXPECT_EQ(tell(1001), EventVerdict::kSuppressed);
 }
 
 TEST(EventLedger, EventsDuringAWriteAreCountedOnTheNext) {
@@ -134,11 +154,22 @@ TEST(EventLedger, KeepsABoundedNumberAndTheNewest) {
   for (int i = 0; i < 1000; ++i) {
     ledger.pass(seconds(1));
     ledger.note(subject(std::to_string(i)), "m");
+    ASSERT_LE(ledger.raw().size(), 10u);
+    ASSERT_GE(ledger.raw().size(), std::min<std::size_t>(static_cast<std::size_t>(i) + 1, 8))
+        << "only the oldest go";
   }
-  EXPECT_EQ(ledger.raw().size(), 10u);
   EXPECT_EQ(ledger.note(subject("999"), "m"), EventVerdict::kWrite);
   EXPECT_EQ(ledger.written.back().count, 2);
   EXPECT_FALSE(ledger.raw().begin_write(1).has_value()) << "the first has gone";
+}
+
+TEST(EventLedger, ABurstAtOneMomentKeepsWhatCameLast) {
+  Ledger ledger({.entries_max = 10});
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(ledger.note(subject(std::to_string(i)), "m"), EventVerdict::kWrite) << i;
+    ASSERT_LE(ledger.raw().size(), 10u);
+  }
+  EXPECT_TRUE(ledger.raw().begin_write(1000).has_value());
 }
 
 TEST(EventLedger, LongTextsAreCutBetweenCharacters) {

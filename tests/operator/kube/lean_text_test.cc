@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "base/json.h"
 
 namespace kantha::kube {
@@ -45,6 +47,51 @@ TEST(WithoutManagedFields, TheRestReadsAsBefore) {
     const auto read = parse_json(lean(dump_json(object)));
     ASSERT_TRUE(read.ok()) << odd;
     object["metadata"]["managedFields"] = Json::array();
+    EXPECT_EQ(*read, object);
+  }
+}
+
+constexpr std::array<std::string_view, 2> kNames = {"env", "status"};
+
+std::string lean_of(std::string_view text) {
+  std::string room;
+  return std::string(without_members(text, kNames, room));
+}
+
+TEST(WithoutMembers, EmptiesListsAndObjectsOfTheseNamesAndManagedFields) {
+  EXPECT_EQ(lean_of(R"({"a":{"env":[{"env":["]}"]},2],"status":{"x":{"y":"}"}},"z":1},)"
+                    R"("managedFields":[{}],"status": {"b":1}})"),
+            R"({"a":{"env":[],"status":{},"z":1},"managedFields":[],"status": {}})");
+}
+
+TEST(WithoutMembers, LeavesAloneWhatIsNoSuchMember) {
+  for (const char* text : {
+           R"({"a":"\"env\":[1]","labels":{"env":"prod","status":"{1}"}})",
+           R"({"environment":[1],"en":[2],"statu\"s":{"a":1},"state":["env",["status",{"x":1}]]})",
+           R"({"env":null,"status":3})",
+           R"({"env" : [1]})",
+           R"({"env":)",
+           R"({"env":[1,"])",
+           R"({"status":{"a":[1])",
+           R"({"en)",
+           R"(")",
+           "",
+       }) {
+    EXPECT_EQ(lean_of(text), text);
+  }
+}
+
+/// Brackets, quotes and backslashes in every order: what is left parses to the same object.
+TEST(WithoutMembers, TheRestReadsAsBefore) {
+  const std::string marks = "[]{}\"\\,:";
+  for (std::size_t i = 0; i < marks.size() * marks.size() * marks.size(); ++i) {
+    const std::string odd = {marks[i % 8], marks[i / 8 % 8], marks[i / 64]};
+    Json object = {{"metadata", {{"name", odd}, {"status", {odd, {{odd, odd}}}}}},
+                   {"spec", {{odd, "\"env\":[" + odd}, {"env", {{odd, Json::array({odd})}}}}}};
+    const auto read = parse_json(lean_of(dump_json(object)));
+    ASSERT_TRUE(read.ok()) << odd;
+    object["metadata"]["status"] = Json::array();
+    object["spec"]["env"] = Json::object();
     EXPECT_EQ(*read, object);
   }
 }
