@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -22,7 +22,7 @@
 /// executor; readers keep what they took alive through shared_ptr.
 ///
 /// T is the kind as we need it and no more (a pod of 6 KB of JSON is 1 KB here): `T::meta` is its
-/// kube::ObjectMeta. Objects that can't be decoded are counted and absent.
+/// kube::ObjectMeta, or its ObjectStamp. Objects that can't be decoded are counted and absent.
 /// Guarantees: an object of the same uid and resourceVersion as the one held is no change; an
 /// object with another uid is a delete and an add, two changes in that order.
 namespace kantha::runtime {
@@ -52,6 +52,12 @@ class Store {
   std::vector<Ptr> indexed(const std::string& index_key) const;
   /// Every object, ordered by name.
   std::vector<Ptr> all() const;
+  /// Calls with every object, in any order, without the cost of sorting ten thousand of them. The
+  /// store must not change meanwhile.
+  template <class F>
+  void for_each(F&& visit) const {
+    for (const Ptr& object : objects_) visit(object);
+  }
   std::size_t size() const { return objects_.size(); }
   /// True once a whole list has been seen; before that absence means nothing.
   bool is_synced() const { return synced_; }
@@ -67,6 +73,11 @@ class Store {
   /// Called for every change, in order, on the executor, after the store holds it.
   void on_change(Listener listener) { listeners_.push_back(std::move(listener)); }
 
+  /// Changes what is kept of `object`, if it still is: to hold less of it, or what was found out
+  /// about it. Nobody is told, and its index keys must stay.
+  template <class F>
+  void amend(const Ptr& object, F&& change);
+
   // The watcher's side.
   void apply(const Json& object);
   /// An empty uid erases whatever bears the name; another uid than the one held erases nothing.
@@ -80,11 +91,36 @@ class Store {
   // replace_all in steps; see WatchSink.
   void begin_list() { staged_.clear(); }
   void stage(const Json& object);
-  void unstage(const kube::ObjectKey& key) { staged_.erase(key); }
+  void unstage(const kube::ObjectKey& key) { erase_from(staged_, key); }
   void publish(std::string resource_version);
 
  private:
-  using Objects = std::unordered_map<kube::ObjectKey, Ptr>;
+  /// By the key within the object, which is not stored twice.
+  struct KeyHash {
+    using is_transparent = void;
+    std::size_t operator()(const kube::ObjectKey& key) const {
+      return std::hash<kube::ObjectKey>{}(key);
+    }
+    std::size_t operator()(const Ptr& object) const { return (*this)(object->meta.key); }
+  };
+  struct KeyEqual {
+    using is_transparent = void;
+    static const kube::ObjectKey& key_of(const kube::ObjectKey& key) { return key; }
+    static const kube::ObjectKey& key_of(const Ptr& object) { return object->meta.key; }
+    bool operator()(const auto& left, const auto& right) const {
+      return key_of(left) == key_of(right);
+    }
+  };
+  using Objects = std::unordered_set<Ptr, KeyHash, KeyEqual>;
+
+  static void erase_from(Objects& objects, const kube::ObjectKey& key) {
+    const auto found = objects.find(key);
+    if (found != objects.end()) objects.erase(found);
+  }
+  static void replace_in(Objects& objects, const Ptr& object) {
+    erase_from(objects, object->meta.key);
+    objects.insert(object);
+  }
 
   /// nullptr and counted when it can't be decoded.
   Ptr decode(const Json& object);
@@ -98,14 +134,13 @@ class Store {
     return left.meta.uid == right.meta.uid && !left.meta.resource_version.empty() &&
            left.meta.resource_version == right.meta.resource_version;
   }
-  static std::vector<Ptr> sorted(std::vector<Ptr> objects);
 
   kube::Resource resource_;
   Decode decode_;
   IndexKeys index_keys_;
   Objects objects_;
   Objects staged_;
-  StoreIndex index_;
+  StoreIndex<T> index_;
   std::vector<Listener> listeners_;
   std::string resource_version_;
   std::string last_undecodable_;
@@ -141,24 +176,19 @@ WatchSink sink_of(Store<T>& store) {
 template <class T>
 auto Store<T>::find(const kube::ObjectKey& key) const -> Ptr {
   const auto found = objects_.find(key);
-  return found == objects_.end() ? nullptr : found->second;
+  return found == objects_.end() ? nullptr : *found;
 }
 
 template <class T>
 auto Store<T>::indexed(const std::string& index_key) const -> std::vector<Ptr> {
-  std::vector<Ptr> out;
-  const auto* keys = index_.find(index_key);
-  if (keys == nullptr) return out;
-  for (const kube::ObjectKey& key : *keys) out.push_back(objects_.at(key));
-  return out;
+  return index_.find(index_key);
 }
 
 template <class T>
 auto Store<T>::all() const -> std::vector<Ptr> {
   std::vector<Ptr> out;
-  out.reserve(objects_.size());
-  for (const auto& entry : objects_) out.push_back(entry.second);
-  return sorted(std::move(out));
+  out.assign(objects_.begin(), objects_.end());
+  return StoreIndex<T>::sorted(std::move(out));
 }
 
 template <class T>
@@ -186,6 +216,16 @@ void Store<T>::apply(const Json& object) {
 }
 
 template <class T>
+template <class F>
+void Store<T>::amend(const Ptr& object, F&& change) {
+  if (find(object->meta.key) != object) return;
+  T amended = *object;
+  change(amended);
+  drop(object);
+  put(std::make_shared<const T>(std::move(amended)));
+}
+
+template <class T>
 void Store<T>::erase(const kube::ObjectKey& key, const std::string& uid) {
   const Ptr before = find(key);
   if (before == nullptr || (!uid.empty() && before->meta.uid != uid)) return;
@@ -204,9 +244,9 @@ template <class T>
 void Store<T>::stage(const Json& object) {
   const Ptr decoded = decode(object);
   if (decoded != nullptr) {
-    staged_.insert_or_assign(decoded->meta.key, decoded);
+    replace_in(staged_, decoded);
   } else if (const auto meta = kube::object_meta_from_json(object)) {
-    staged_.erase(meta->key);
+    erase_from(staged_, meta->key);
   }
 }
 
@@ -218,19 +258,19 @@ void Store<T>::publish(std::string resource_version) {
   std::vector<Ptr> arrived;
   for (const Ptr& before : olds) {
     const auto found = news.find(before->meta.key);
-    const bool is_kept = found != news.end() && found->second->meta.uid == before->meta.uid;
+    const bool is_kept = found != news.end() && (*found)->meta.uid == before->meta.uid;
     if (!is_kept) changes.push_back({before, nullptr});
-    if (is_kept && is_same(*before, *found->second)) found->second = before;
+    if (is_kept && is_same(*before, **found)) replace_in(news, before);
   }
-  for (const auto& entry : news) arrived.push_back(entry.second);
-  for (const Ptr& after : sorted(std::move(arrived))) {
+  arrived.assign(news.begin(), news.end());
+  for (const Ptr& after : StoreIndex<T>::sorted(std::move(arrived))) {
     const Ptr before = find(after->meta.key);
     if (before == after) continue;
     const bool is_update = before != nullptr && before->meta.uid == after->meta.uid;
     changes.push_back({is_update ? before : nullptr, after});
   }
   for (const Ptr& before : olds) drop(before);
-  for (const auto& entry : news) put(entry.second);
+  for (const Ptr& after : news) put(after);
   resource_version_ = std::move(resource_version);
   synced_ = true;
   for (const StoreChange<T>& change : changes) tell(change.before, change.after);
@@ -255,28 +295,20 @@ auto Store<T>::decode(const Json& object) -> Ptr {
 
 template <class T>
 void Store<T>::put(Ptr object) {
-  index_.add(object->meta.key, index_keys_of(*object));
-  const kube::ObjectKey key = object->meta.key;
-  objects_.insert_or_assign(key, std::move(object));
+  index_.add(object, index_keys_of(*object));
+  objects_.insert(std::move(object));
 }
 
 template <class T>
 void Store<T>::drop(const Ptr& object) {
-  index_.remove(object->meta.key, index_keys_of(*object));
-  objects_.erase(object->meta.key);
+  index_.remove(object, index_keys_of(*object));
+  erase_from(objects_, object->meta.key);
 }
 
 template <class T>
 void Store<T>::tell(Ptr before, Ptr after) const {
   const StoreChange<T> change{std::move(before), std::move(after)};
   for (const Listener& listener : listeners_) listener(change);
-}
-
-template <class T>
-auto Store<T>::sorted(std::vector<Ptr> objects) -> std::vector<Ptr> {
-  std::ranges::sort(
-      objects, [](const Ptr& left, const Ptr& right) { return left->meta.key < right->meta.key; });
-  return objects;
 }
 
 }  // namespace kantha::runtime

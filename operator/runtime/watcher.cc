@@ -147,7 +147,8 @@ kube::ListOptions Watcher::Body::list_options(const WatchDeed& deed) const {
           .resource_version_match = deed.resource_version_match,
           .limit = deed.limit,
           .continue_token = deed.continue_token,
-          .content = options.content};
+          .content = options.content,
+          .unread = options.unread};
 }
 
 kube::WatchOptions Watcher::Body::watch_options(const WatchDeed& deed) const {
@@ -155,7 +156,8 @@ kube::WatchOptions Watcher::Body::watch_options(const WatchDeed& deed) const {
           .resource_version = deed.resource_version,
           .send_initial_events = deed.send_initial_events,
           .server_timeout = deed.server_timeout,
-          .content = options.content};
+          .content = options.content,
+          .unread = options.unread};
 }
 
 net::Task<void> Watcher::Body::run(std::shared_ptr<Body> self) {

@@ -26,6 +26,7 @@ struct WatcherOptions {
   std::string label_selector = {};
   std::size_t pending_objects_max = 200'000;      ///< of one list, then it fails
   kube::Content content = kube::Content::kWhole;  ///< kMetadata where the store keeps no more
+  kube::MemberNames unread = {};  ///< members that the store's decoder does not look at
 };
 
 class Watcher {

@@ -58,11 +58,13 @@ bool WriteGate::is_known(const Write& write) const {
 
 bool WriteGate::settles(const Sight& sight, const Write& write) {
   if (write.plural != sight.plural || write.object != sight.object) return false;
-  if (sight.uid.empty()) return true;  // nothing newer will come of what is gone
   if (!write.resource_version.empty()) {
+    // What is gone may be an older object of the name: passed() says when nothing can come any
+    // more.
+    if (sight.uid.empty()) return false;
     return reaches(sight.resource_version, write.resource_version);
   }
-  if (!write.is_delete) return true;
+  if (!write.is_delete || sight.uid.empty()) return true;
   return sight.is_deleting || sight.uid != write.uid;
 }
 
@@ -100,6 +102,7 @@ void WriteGate::seen_all(std::string_view plural, const std::string& resource_ve
 
 bool WriteGate::is_open(const kube::ObjectKey& owner, TimePoint now) {
   if (!pending_.contains(owner)) return true;
+  settle(owner, [this](const Pending& pending) { return is_known(pending.write); });
   given_up_count_ +=
       settle(owner, [&](const Pending& pending) { return now - pending.since >= patience_; });
   return !pending_.contains(owner);

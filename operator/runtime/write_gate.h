@@ -36,6 +36,12 @@ class WriteGate {
   /// The store of that kind now holds this version of the object (empty uid: it is gone).
   void seen(std::string_view plural, const kube::ObjectKey& object, const std::string& uid,
             const std::string& resource_version, bool is_deleting);
+  /// An event of this version went by, whatever became of it: versions of a kind come in order, so
+  /// a write that is not newer will not be seen any better (an object that has left the watch's
+  /// selector, one that can't be decoded). Opens at the next is_open.
+  void passed(std::string_view plural, const std::string& resource_version) {
+    note_newest(plural, resource_version);
+  }
   /// Everything of the kind is at least this new (bookmark or list).
   void seen_all(std::string_view plural, const std::string& resource_version);
   /// True: gather may trust the stores for this owner. Gives up waiting for a write after

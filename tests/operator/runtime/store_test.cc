@@ -67,6 +67,26 @@ TEST_F(StoreTest, TakesTheSameVersionTwiceForNoChange) {
   EXPECT_EQ(store_.find(key("a")), held);
 }
 
+TEST_F(StoreTest, AmendsWhatItKeepsWithoutTellingAnybody) {
+  store_.apply(lamp("a", "u1", 1, "red"));
+  const auto held = store_.find(key("a"));
+  notes();
+  store_.amend(held, [](Lamp& kept) { kept.meta.labels["seen"] = "yes"; });
+  EXPECT_EQ(notes(), "");
+  EXPECT_TRUE(store_.find(key("a"))->meta.labels.contains("seen"));
+  EXPECT_EQ(names(store_.indexed("red")), "a");
+  EXPECT_EQ(store_.indexed("red").at(0), store_.find(key("a")));
+  // What is not held any more is not brought back.
+  store_.apply(lamp("a", "u1", 2, "blue"));
+  const auto newer = store_.find(key("a"));
+  store_.amend(held, [](Lamp& kept) { kept.color = "red"; });
+  EXPECT_EQ(store_.find(key("a")), newer);
+  // The version still tells changes apart.
+  notes();
+  store_.apply(lamp("a", "u1", 2, "blue"));
+  EXPECT_EQ(notes(), "");
+}
+
 // F18
 TEST_F(StoreTest, TakesAnotherUidUnderOneNameForADeleteAndAnAdd) {
   store_.apply(lamp("a", "u1", 1, "red"));

@@ -63,8 +63,20 @@ TEST(WriteGate, HoldsAnOwnerUntilTheStoreHasSeenItsWrite) {
          wrote(gate), gate.seen("pods", {"default", "x-0"}, "u9", "99", false);
        },
        false},
-      {"it is gone",
-       [&](WriteGate& gate) { wrote(gate), gate.seen("pods", kPod, "", "99", false); }, true},
+      {"an older object of that name is gone",
+       [&](WriteGate& gate) { wrote(gate), gate.seen("pods", kPod, "", "99", false); }, false},
+      {"it is gone, as a later event says",
+       [&](WriteGate& gate) {
+         wrote(gate), gate.seen("pods", kPod, "", "99", false), gate.passed("pods", "101");
+       },
+       true},
+      {"an older event of something that no store has",
+       [&](WriteGate& gate) { wrote(gate), gate.passed("pods", "99"); }, false},
+      {"a newer event of another object, for it has left the watch itself",
+       [&](WriteGate& gate) {
+         wrote(gate), gate.seen("pods", {"default", "x-0"}, "u9", "105", false);
+       },
+       true},
       {"a bookmark before it", [&](WriteGate& gate) { wrote(gate), gate.seen_all("pods", "99"); },
        false},
       {"a bookmark after it", [&](WriteGate& gate) { wrote(gate), gate.seen_all("pods", "101"); },
