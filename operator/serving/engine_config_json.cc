@@ -25,6 +25,10 @@ std::string engine_config_json(const ModelServing& serving, const EnginePlacemen
     engine["ttftTargetMs"] = config.ttft_target_ms;
   }
   if (config.itl_target_ms != 0) engine["itlTargetMs"] = config.itl_target_ms;
+  if (config.tool_parser != EngineConfig().tool_parser) engine["toolParser"] = config.tool_parser;
+  if (config.reasoning_parser != EngineConfig().reasoning_parser) {
+    engine["reasoningParser"] = config.reasoning_parser;
+  }
   if (!serving.spec.resources.cpu.empty()) {
     const Result<std::int64_t> threads = quantity_units(serving.spec.resources.cpu);
     CHECK(threads.ok(), "the spec is valid");
@@ -53,6 +57,9 @@ Revision revision_of(const ModelServing& serving, const std::string& model_path)
   const GatewaySpec& gateway = serving.spec.gateway;
   pod["keys"] = gateway.auth_secret;
   pod["rates"] = {gateway.limits.requests_per_minute, gateway.limits.tokens_per_minute};
+  // Only where there is one, so that pods of objects without stay as they are.
+  const std::string& golden = serving.spec.rollout.gates.golden_prompts_config_map;
+  if (!golden.empty()) pod["golden"] = golden;
   Revision out;
   out.pod = sha256_hex(dump_json(pod));
   out.whole = sha256_hex(out.pod + engine_config_json(serving, {model_path, "engine.sock"}));

@@ -200,19 +200,40 @@ std::optional<FieldReader> FieldReader::object(std::string_view name) const {
   return FieldReader(*value, path_of(name), *problems_);
 }
 
-std::vector<FieldReader> FieldReader::objects(std::string_view name, std::size_t count_max) const {
-  std::vector<FieldReader> out;
+const Json* FieldReader::list(std::string_view name, std::size_t count_max) const {
   const Json* value = find(name);
-  if (value == nullptr) return out;
+  if (value == nullptr) return nullptr;
   if (!value->is_array()) {
     note(name, "expected a list, got " + shown_value(*value));
-    return out;
+    return nullptr;
   }
   if (value->size() > count_max) {
     note(name, "has " + std::to_string(value->size()) + " entries, at most " +
                    std::to_string(count_max) + " are allowed");
-    return out;
+    return nullptr;
   }
+  return value;
+}
+
+void FieldReader::strings(std::string_view name, std::size_t count_max,
+                          std::vector<std::string>& out) const {
+  const Json* value = list(name, count_max);
+  if (value == nullptr) return;
+  for (std::size_t i = 0; i < value->size(); ++i) {
+    const Json& entry = (*value)[i];
+    if (entry.is_string()) {
+      out.push_back(entry.get<std::string>());
+    } else {
+      note(std::string(name) + "[" + std::to_string(i) + "]",
+           "expected a string, got " + shown_value(entry));
+    }
+  }
+}
+
+std::vector<FieldReader> FieldReader::objects(std::string_view name, std::size_t count_max) const {
+  std::vector<FieldReader> out;
+  const Json* value = list(name, count_max);
+  if (value == nullptr) return out;
   for (std::size_t i = 0; i < value->size(); ++i) {
     const std::string path = path_of(name) + "[" + std::to_string(i) + "]";
     const Json& entry = (*value)[i];

@@ -41,6 +41,8 @@ class FieldReader {
   void quantity(std::string_view name, std::string& out) const;
   /// 2 or "25%".
   void int_or_percent(std::string_view name, IntOrPercent& out) const;
+  /// A list of texts, at most `count_max`.
+  void strings(std::string_view name, std::size_t count_max, std::vector<std::string>& out) const;
   void string_map(std::string_view name, std::map<std::string, std::string>& out) const;
   /// A nested object, nullopt when absent.
   std::optional<FieldReader> object(std::string_view name) const;
@@ -50,6 +52,9 @@ class FieldReader {
   void note(std::string_view name, std::string message) const;
 
  private:
+  /// The list, nullptr when absent, no list or too long, which is noted.
+  const Json* list(std::string_view name, std::size_t count_max) const;
+
   const Json* json_;
   std::string path_;
   Problems* problems_;

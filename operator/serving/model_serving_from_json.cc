@@ -6,7 +6,10 @@ namespace kantha::serving {
 namespace {
 
 constexpr std::size_t kRingsMax = 16;
+constexpr std::size_t kWindowsMax = 16;
+constexpr std::size_t kDaysMax = 7;
 constexpr std::size_t kListMax = 64;
+constexpr std::size_t kScalingPoliciesMax = 8;
 
 /// Reads the object part by part; carries the one setting they share.
 class Decoder {
@@ -106,7 +109,8 @@ class Decoder {
     const auto config = in.object("config");
     if (!config) return;
     known(*config, {"maxModelLen", "maxNumSeqs", "blockSize", "kvCacheDtype", "kvCacheMemory",
-                    "gpuMemoryUtilization", "prefixCaching", "ttftTargetMs", "itlTargetMs"});
+                    "gpuMemoryUtilization", "prefixCaching", "ttftTargetMs", "itlTargetMs",
+                    "toolParser", "reasoningParser"});
     config->integer("maxModelLen", out.config.max_model_len);
     config->integer("maxNumSeqs", out.config.max_num_seqs);
     config->integer("blockSize", out.config.block_size);
@@ -116,15 +120,44 @@ class Decoder {
     config->boolean("prefixCaching", out.config.prefix_caching);
     config->integer("ttftTargetMs", out.config.ttft_target_ms);
     config->integer("itlTargetMs", out.config.itl_target_ms);
+    config->string("toolParser", out.config.tool_parser);
+    config->string("reasoningParser", out.config.reasoning_parser);
   }
 
   void read_autoscaling(const FieldReader& in, std::optional<AutoscalingSpec>& out) const {
-    known(in, {"minReplicas", "maxReplicas", "targetKvPressure"});
+    known(in, {"minReplicas", "maxReplicas", "targetKvPressure", "idleSeconds", "behavior"});
     AutoscalingSpec& scaling = out.emplace();
     in.integer("minReplicas", scaling.min_replicas);
     in.require("maxReplicas");
     in.integer("maxReplicas", scaling.max_replicas);
     in.number("targetKvPressure", scaling.target_kv_pressure);
+    in.integer("idleSeconds", scaling.idle_seconds);
+    const auto behavior = in.object("behavior");
+    if (!behavior) return;
+    known(*behavior, {"scaleUp", "scaleDown"});
+    read_rules(*behavior, "scaleUp", scaling.behavior.scale_up);
+    read_rules(*behavior, "scaleDown", scaling.behavior.scale_down);
+  }
+
+  void read_rules(const FieldReader& behavior, std::string_view name,
+                  std::optional<ScalingRules>& out) const {
+    const auto in = behavior.object(name);
+    if (!in) return;
+    known(*in, {"stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance"});
+    ScalingRules& rules = out.emplace();
+    in->integer("stabilizationWindowSeconds", rules.stabilization_window_seconds);
+    in->string("selectPolicy", rules.select_policy);
+    in->quantity("tolerance", rules.tolerance);
+    for (const FieldReader& entry : in->objects("policies", kScalingPoliciesMax)) {
+      known(entry, {"type", "value", "periodSeconds"});
+      ScalingPolicy& policy = rules.policies.emplace_back();
+      entry.require("type");
+      entry.string("type", policy.type);
+      entry.require("value");
+      entry.integer("value", policy.value);
+      entry.require("periodSeconds");
+      entry.integer("periodSeconds", policy.period_seconds);
+    }
   }
 
   void read_resources(const FieldReader& in, ResourcesSpec& out) const {
@@ -162,7 +195,8 @@ class Decoder {
   }
 
   void read_rollout(const FieldReader& in, RolloutSpec& out) const {
-    known(in, {"rings", "bake", "gates", "maxUnavailable", "paused"});
+    known(in, {"rings", "windows", "bake", "gates", "maxUnavailable", "paused",
+               "progressDeadlineSeconds", "abort", "promote"});
     for (const FieldReader& entry : in.objects("rings", kRingsMax)) {
       known(entry, {"name", "size"});
       RingSpec& ring = out.rings.emplace_back();
@@ -170,6 +204,15 @@ class Decoder {
       entry.string("name", ring.name);
       entry.require("size");
       entry.int_or_percent("size", ring.size);
+    }
+    for (const FieldReader& entry : in.objects("windows", kWindowsMax)) {
+      known(entry, {"days", "start", "end"});
+      WindowSpec& window = out.windows.emplace_back();
+      entry.strings("days", kDaysMax, window.days);
+      entry.require("start");
+      entry.string("start", window.start);
+      entry.require("end");
+      entry.string("end", window.end);
     }
     if (const auto bake = in.object("bake")) {
       known(*bake, {"seconds", "minRequests"});
@@ -179,6 +222,9 @@ class Decoder {
     if (const auto gates = in.object("gates")) read_gates(*gates, out.gates);
     in.int_or_percent("maxUnavailable", out.max_unavailable);
     in.boolean("paused", out.paused);
+    in.integer("progressDeadlineSeconds", out.progress_deadline_seconds);
+    in.string("abort", out.abort);
+    in.string("promote", out.promote);
   }
 
   void read_gates(const FieldReader& in, GatesSpec& out) const {

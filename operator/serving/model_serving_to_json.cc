@@ -30,6 +30,11 @@ Json engine_json(const EngineSpec& engine) {
               {"prefixCaching", config.prefix_caching},
               {"ttftTargetMs", config.ttft_target_ms},
               {"itlTargetMs", config.itl_target_ms}};
+  // Only where they are chosen, so that what was written before stays the same.
+  if (config.tool_parser != EngineConfig().tool_parser) out["toolParser"] = config.tool_parser;
+  if (config.reasoning_parser != EngineConfig().reasoning_parser) {
+    out["reasoningParser"] = config.reasoning_parser;
+  }
   if (!config.kv_cache_memory.empty()) out["kvCacheMemory"] = config.kv_cache_memory;
   return {{"image", engine.image}, {"config", out}};
 }
@@ -75,8 +80,13 @@ Json rollout_json(const RolloutSpec& rollout) {
   for (const RingSpec& ring : rollout.rings) {
     rings.push_back({{"name", ring.name}, {"size", int_or_percent_json(ring.size)}});
   }
+  Json windows = Json::array();
+  for (const WindowSpec& window : rollout.windows) {
+    windows.push_back({{"days", window.days}, {"start", window.start}, {"end", window.end}});
+  }
   const GatesSpec& gates = rollout.gates;
   return {{"rings", rings},
+          {"windows", windows},
           {"bake", {{"seconds", rollout.bake.seconds}, {"minRequests", rollout.bake.min_requests}}},
           {"gates",
            {{"maxErrorRatio", gates.max_error_ratio},
@@ -84,7 +94,10 @@ Json rollout_json(const RolloutSpec& rollout) {
             {"maxItlP95Ratio", gates.max_itl_p95_ratio},
             {"goldenPrompts", {{"configMap", gates.golden_prompts_config_map}}}}},
           {"maxUnavailable", int_or_percent_json(rollout.max_unavailable)},
-          {"paused", rollout.paused}};
+          {"paused", rollout.paused},
+          {"progressDeadlineSeconds", rollout.progress_deadline_seconds},
+          {"abort", rollout.abort},
+          {"promote", rollout.promote}};
 }
 
 Json gateway_json(const GatewaySpec& gateway) {
@@ -104,7 +117,28 @@ Json metadata_json(const ObjectMeta& metadata) {
   return out;
 }
 
+Json rules_json(const ScalingRules& rules) {
+  Json out = Json::object();
+  if (rules.stabilization_window_seconds) {
+    out["stabilizationWindowSeconds"] = *rules.stabilization_window_seconds;
+  }
+  if (!rules.select_policy.empty()) out["selectPolicy"] = rules.select_policy;
+  if (!rules.tolerance.empty()) out["tolerance"] = rules.tolerance;
+  for (const ScalingPolicy& policy : rules.policies) {
+    out["policies"].push_back(
+        {{"type", policy.type}, {"value", policy.value}, {"periodSeconds", policy.period_seconds}});
+  }
+  return out;
+}
+
 }  // namespace
+
+Json behavior_json(const ScalingBehavior& behavior) {
+  Json out = Json::object();
+  if (behavior.scale_up) out["scaleUp"] = rules_json(*behavior.scale_up);
+  if (behavior.scale_down) out["scaleDown"] = rules_json(*behavior.scale_down);
+  return out;
+}
 
 Json to_json(const ModelServing& serving) {
   const ModelServingSpec& spec = serving.spec;
@@ -119,7 +153,10 @@ Json to_json(const ModelServing& serving) {
   if (spec.autoscaling) {
     out["autoscaling"] = {{"minReplicas", spec.autoscaling->min_replicas},
                           {"maxReplicas", spec.autoscaling->max_replicas},
-                          {"targetKvPressure", spec.autoscaling->target_kv_pressure}};
+                          {"targetKvPressure", spec.autoscaling->target_kv_pressure},
+                          {"idleSeconds", spec.autoscaling->idle_seconds}};
+    Json behavior = behavior_json(spec.autoscaling->behavior);
+    if (!behavior.empty()) out["autoscaling"]["behavior"] = std::move(behavior);
   }
   return {{"apiVersion", kApiVersion},
           {"kind", kKind},

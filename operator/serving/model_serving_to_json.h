@@ -10,4 +10,7 @@ namespace kantha::serving {
 /// gives an equal object.
 Json to_json(const ModelServing& serving);
 
+/// As an HorizontalPodAutoscaler's spec.behavior has it; only what was given.
+Json behavior_json(const ScalingBehavior& behavior);
+
 }  // namespace kantha::serving

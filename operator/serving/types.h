@@ -75,7 +75,9 @@ struct EngineConfig {
   bool prefix_caching = true;
   /// How long a first token may wait in the engine's queue; bounds it where maxQueuedTokens is 0.
   std::int64_t ttft_target_ms = 30'000;
-  std::int64_t itl_target_ms = 0;  ///< pause between tokens that other prompts may cause; 0: auto
+  std::int64_t itl_target_ms = 0;    ///< pause between tokens that other prompts may cause; 0: auto
+  std::string tool_parser = "auto";  ///< how the model writes calls; auto: by its template
+  std::string reasoning_parser = "auto";  ///< how it marks its reasoning
   bool operator==(const EngineConfig&) const = default;
 };
 
@@ -86,10 +88,39 @@ struct EngineSpec {
   bool operator==(const EngineSpec&) const = default;
 };
 
+/// As autoscaling/v2 HPAScalingPolicy: at most `value` pods, or percent of them, in a period.
+struct ScalingPolicy {
+  std::string type = "Pods";  ///< Pods or Percent
+  std::int64_t value = 1;
+  std::int64_t period_seconds = 15;
+  bool operator==(const ScalingPolicy&) const = default;
+};
+
+/// As autoscaling/v2 HPAScalingRules; what is not given is the HPA's default of that direction.
+struct ScalingRules {
+  std::optional<std::int64_t> stabilization_window_seconds;
+  std::string select_policy;  ///< Max, Min or Disabled; empty: Max
+  std::vector<ScalingPolicy> policies;
+  std::string tolerance;  ///< quantity, a share of the target; empty: 100m
+  bool operator==(const ScalingRules&) const = default;
+};
+
+struct ScalingBehavior {
+  std::optional<ScalingRules> scale_up;
+  std::optional<ScalingRules> scale_down;
+  bool operator==(const ScalingBehavior&) const = default;
+};
+
 struct AutoscalingSpec {
-  std::int64_t min_replicas = 1;
+  std::int64_t min_replicas = 1;  ///< 0: to none, after idle_seconds without a request
   std::int64_t max_replicas = 1;
   double target_kv_pressure = 0.7;
+  std::int64_t idle_seconds = 600;  ///< with min_replicas 0 only
+  ScalingBehavior behavior = {};
+
+  bool may_sleep() const { return min_replicas == 0; }
+  /// The fewest pods while there are any.
+  std::int64_t awake_min() const { return may_sleep() ? 1 : min_replicas; }
   bool operator==(const AutoscalingSpec&) const = default;
 };
 
@@ -146,20 +177,38 @@ struct BakeSpec {
 
 struct GatesSpec {
   double max_error_ratio = 0.01;
-  double max_ttft_p95_ratio = 1.25;
+  double max_ttft_p95_ratio = 1.1;
   double max_itl_p95_ratio = 1.15;
   std::string golden_prompts_config_map;  ///< gates.goldenPrompts.configMap
   bool operator==(const GatesSpec&) const = default;
 };
 
+/// A time of the week, in UTC, at which rings may begin.
+struct WindowSpec {
+  std::vector<std::string> days;  ///< Mon, Tue, …; empty: every day
+  std::string start;              ///< "22:00"
+  std::string end;                ///< "04:00"; at or before the start: on the next day
+  bool operator==(const WindowSpec&) const = default;
+};
+
 struct RolloutSpec {
-  std::vector<RingSpec> rings;  ///< empty: one ring of everything
+  std::vector<RingSpec> rings;      ///< empty: one ring of everything
+  std::vector<WindowSpec> windows;  ///< empty: at any time
   BakeSpec bake;
   GatesSpec gates;
   IntOrPercent max_unavailable{1, false};
   bool paused = false;
+  /// A pod that was told a new revision and is not ready for so long fails it.
+  std::int64_t progress_deadline_seconds = 600;
+  std::string abort;  ///< "r-6c1f…": this target is given up
+  /// "r-6c1f…/canary": this ring of that target passes without its gates; "r-6c1f…/*": all do.
+  std::string promote;
   bool operator==(const RolloutSpec&) const = default;
 };
+
+/// The file of golden prompts: a key of the ConfigMap, in the local world a file of the folder of
+/// that name.
+inline constexpr const char* kGoldenFile = "prompts.json";
 
 /// 0 means no limit.
 struct GatewayLimits {
@@ -216,10 +265,11 @@ struct ModelServing {
   const std::string& served_name() const {
     return spec.model.name.empty() ? metadata.name : spec.model.name;
   }
-  /// spec.replicas, else autoscaling's minimum, else 1.
+  /// spec.replicas, else autoscaling's minimum, else 1. What may sleep begins awake, so that a spec
+  /// that cannot be served shows it at once.
   std::int64_t replicas_or_default() const {
     if (spec.replicas) return *spec.replicas;
-    return spec.autoscaling ? spec.autoscaling->min_replicas : 1;
+    return spec.autoscaling ? spec.autoscaling->awake_min() : 1;
   }
   bool operator==(const ModelServing&) const = default;
 };

@@ -7,6 +7,7 @@
 
 #include "operator/serving/field_reader.h"
 #include "operator/serving/quantity.h"
+#include "operator/serving/rollout_window.h"
 
 namespace kantha::serving {
 namespace {
@@ -145,6 +146,36 @@ void judge_engine(const EngineSpec& engine, Judge& judge) {
   judge.number(path + "gpuMemoryUtilization", config.gpu_memory_utilization, 0.01, 1, false);
   judge.range(path + "ttftTargetMs", config.ttft_target_ms, 100, 3'600'000);
   judge.range(path + "itlTargetMs", config.itl_target_ms, 0, 60'000);
+  // The names that engine/dialect knows.
+  judge.one_of(path + "toolParser", config.tool_parser,
+               {"auto", "hermes", "qwen3_coder", "llama3_json", "mistral", "pythonic",
+                "deepseek_v3", "none"});
+  judge.one_of(path + "reasoningParser", config.reasoning_parser,
+               {"auto", "think", "deepseek_r1", "mistral", "seed_oss", "kimi", "none"});
+}
+
+/// The limits of autoscaling/v2, so that an HPA made from it is never refused.
+void judge_rules(const std::string& path, const std::optional<ScalingRules>& given, Judge& judge) {
+  if (!given) return;
+  if (given->stabilization_window_seconds) {
+    judge.range(path + "stabilizationWindowSeconds", *given->stabilization_window_seconds, 0,
+                3'600);
+  }
+  judge.one_of(path + "selectPolicy", given->select_policy, {"", "Max", "Min", "Disabled"});
+  for (std::size_t i = 0; i < given->policies.size(); ++i) {
+    const ScalingPolicy& policy = given->policies[i];
+    const std::string at = path + "policies[" + std::to_string(i) + "].";
+    judge.one_of(at + "type", policy.type, {"Pods", "Percent"});
+    judge.range(at + "value", policy.value, 1, kReplicasMax);
+    judge.range(at + "periodSeconds", policy.period_seconds, 1, 1'800);
+  }
+  if (given->tolerance.empty()) return;
+  const Result<std::int64_t> milli = quantity_milli(given->tolerance);
+  if (!milli.ok()) return judge.add(path + "tolerance", milli.error().message);
+  if (*milli < 0 || *milli > 1000) {
+    judge.add(path + "tolerance", "expected a share of the target from 0 to 1, such as 100m, got " +
+                                      shown_value(Json(given->tolerance)));
+  }
 }
 
 void judge_counts(const ModelServingSpec& spec, Judge& judge) {
@@ -152,9 +183,12 @@ void judge_counts(const ModelServingSpec& spec, Judge& judge) {
   if (!spec.autoscaling) return;
   const AutoscalingSpec& scaling = *spec.autoscaling;
   const std::string path = "spec.autoscaling.";
-  judge.range(path + "minReplicas", scaling.min_replicas, 1, kReplicasMax);
+  judge.range(path + "minReplicas", scaling.min_replicas, 0, kReplicasMax);
   judge.range(path + "maxReplicas", scaling.max_replicas, 1, kReplicasMax);
-  judge.number(path + "targetKvPressure", scaling.target_kv_pressure, 0, 10, true);
+  judge.range(path + "idleSeconds", scaling.idle_seconds, 1, 7 * kDaySeconds);
+  judge.number(path + "targetKvPressure", scaling.target_kv_pressure, 0, 1, true);
+  judge_rules(path + "behavior.scaleUp.", scaling.behavior.scale_up, judge);
+  judge_rules(path + "behavior.scaleDown.", scaling.behavior.scale_down, judge);
   if (scaling.min_replicas > scaling.max_replicas && scaling.max_replicas > 0) {
     judge.add(path + "maxReplicas", "expected at least minReplicas (" +
                                         std::to_string(scaling.min_replicas) + "), got " +
@@ -236,11 +270,32 @@ void judge_rings(const std::vector<RingSpec>& rings, Judge& judge) {
   }
 }
 
+void judge_windows(const std::vector<WindowSpec>& windows, Judge& judge) {
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    const std::string path = "spec.rollout.windows[" + std::to_string(i) + "].";
+    for (std::size_t day = 0; day < windows[i].days.size(); ++day) {
+      judge.one_of(path + "days[" + std::to_string(day) + "]", windows[i].days[day],
+                   {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"});
+    }
+    for (const auto& [name, text] :
+         {std::pair{"start", &windows[i].start}, std::pair{"end", &windows[i].end}}) {
+      if (minute_of_day(*text)) continue;
+      judge.add(path + name, "expected a time of day in UTC, such as \"22:00\", got " +
+                                 shown_value(Json(*text)));
+    }
+  }
+}
+
 void judge_rollout(const RolloutSpec& rollout, Judge& judge) {
   const std::string path = "spec.rollout.";
   judge_rings(rollout.rings, judge);
+  judge_windows(rollout.windows, judge);
   judge.range(path + "bake.seconds", rollout.bake.seconds, 0, 30 * kDaySeconds);
   judge.range(path + "bake.minRequests", rollout.bake.min_requests, 0, 1'000'000'000);
+  judge.range(path + "progressDeadlineSeconds", rollout.progress_deadline_seconds, 1,
+              30 * kDaySeconds);
+  judge.text(path + "abort", rollout.abort);
+  judge.text(path + "promote", rollout.promote);
   judge.number(path + "gates.maxErrorRatio", rollout.gates.max_error_ratio, 0, 1, false);
   judge.number(path + "gates.maxTtftP95Ratio", rollout.gates.max_ttft_p95_ratio, 0, 1000, true);
   judge.number(path + "gates.maxItlP95Ratio", rollout.gates.max_itl_p95_ratio, 0, 1000, true);

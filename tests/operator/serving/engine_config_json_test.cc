@@ -58,6 +58,18 @@ TEST(EngineConfigJson, TargetsReachTheEngineWhenTheyAreNotTheDefault) {
   EXPECT_FALSE(plain["engine"].contains("itlTargetMs"));
 }
 
+TEST(EngineConfigJson, ParsersReachTheEngineWhenTheyAreChosen) {
+  ModelServing m = sample();
+  m.spec.engine.config.tool_parser = "hermes";
+  m.spec.engine.config.reasoning_parser = "none";
+  const Json json = Json::parse(engine_config_json(m, {"m", "s"}));
+  EXPECT_EQ(json["engine"]["toolParser"], "hermes");
+  EXPECT_EQ(json["engine"]["reasoningParser"], "none");
+  const Json plain = Json::parse(engine_config_json(sample(), {"m", "s"}));
+  EXPECT_FALSE(plain["engine"].contains("toolParser"));
+  EXPECT_FALSE(plain["engine"].contains("reasoningParser"));
+}
+
 TEST(EngineConfigJson, TheHashIsThatOfTheBytes) {
   EXPECT_EQ(engine_config_hash("abc"),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

@@ -21,7 +21,7 @@ spec:
     source: {hostPath: /models/smollm2.gguf}
   engine:
     image: registry.local/engine@sha256:00
-    config: {maxModelLen: 8192, maxNumSeqs: 32, blockSize: 32, kvCacheDtype: auto, kvCacheMemory: 2Gi, gpuMemoryUtilization: 0.9, prefixCaching: false, ttftTargetMs: 2000, itlTargetMs: 50}
+    config: {maxModelLen: 8192, maxNumSeqs: 32, blockSize: 32, kvCacheDtype: auto, kvCacheMemory: 2Gi, gpuMemoryUtilization: 0.9, prefixCaching: false, ttftTargetMs: 2000, itlTargetMs: 50, toolParser: hermes, reasoningParser: think}
   replicas: 3
   autoscaling: {minReplicas: 2, maxReplicas: 6, targetKvPressure: 0.8}
   resources: {accelerator: {resourceName: nvidia.com/gpu, count: 1}, cpu: "2", memory: 4Gi}
@@ -32,6 +32,7 @@ spec:
     priorityClassName: high
   rollout:
     rings: [{name: canary, size: 1}, {name: quarter, size: 25%}, {name: all, size: 100%}]
+    windows: [{days: [Mon, Fri], start: "22:00", end: "04:00"}]
     bake: {seconds: 60, minRequests: 20}
     gates: {maxErrorRatio: 0.02, maxTtftP95Ratio: 1.5, maxItlP95Ratio: 1.1, goldenPrompts: {configMap: golden}}
     maxUnavailable: 2
@@ -66,6 +67,8 @@ TEST(ModelServingFromYaml, EveryFieldIsRead) {
   EXPECT_FALSE(m.spec.engine.config.prefix_caching);
   EXPECT_EQ(m.spec.engine.config.ttft_target_ms, 2000);
   EXPECT_EQ(m.spec.engine.config.itl_target_ms, 50);
+  EXPECT_EQ(m.spec.engine.config.tool_parser, "hermes");
+  EXPECT_EQ(m.spec.engine.config.reasoning_parser, "think");
   EXPECT_EQ(m.spec.replicas, 3);
   EXPECT_EQ(m.spec.autoscaling->max_replicas, 6);
   EXPECT_EQ(m.spec.resources.accelerator.count, 1);
@@ -74,6 +77,7 @@ TEST(ModelServingFromYaml, EveryFieldIsRead) {
   EXPECT_EQ(m.spec.scheduling.tolerations.at(0).op, "Exists");
   EXPECT_EQ(m.spec.scheduling.topology_spread_constraints.at(0).topology_key, "zone");
   EXPECT_EQ(m.spec.rollout.rings.at(1).size, (IntOrPercent{25, true}));
+  EXPECT_EQ(m.spec.rollout.windows.at(0), (WindowSpec{{"Mon", "Fri"}, "22:00", "04:00"}));
   EXPECT_EQ(m.spec.rollout.gates.golden_prompts_config_map, "golden");
   EXPECT_EQ(m.spec.rollout.max_unavailable, (IntOrPercent{2, false}));
   EXPECT_TRUE(m.spec.rollout.paused);
@@ -119,12 +123,24 @@ TEST(ModelServingFromYaml, AWrongFileIsToldPathExpectationValueAndPlace) {
             "spec.replicas: expected an integer, got \"two\" (examples/x.yaml:6)");
 }
 
+/// One wrong line of a spec, the path that its problem has, and words of the message.
+struct WrongLine {
+  const char* lines;
+  const char* path;
+  const char* message;
+};
+
+void expect_refused(const WrongLine& c) {
+  const ModelServingFile file = model_serving_from_yaml(minimal(std::string(c.lines) + "\n"), "x");
+  ASSERT_EQ(file.problems.size(), 1u) << c.lines << "\n" << file.problem_text();
+  EXPECT_EQ(file.problems[0].problem.path, c.path) << c.lines;
+  EXPECT_NE(file.problems[0].problem.message.find(c.message), std::string::npos)
+      << c.lines << ": " << file.problems[0].to_string();
+  EXPECT_GE(file.problems[0].line, 6) << c.lines;
+}
+
 TEST(ModelServingFromYaml, EachWrongFieldIsRefusedByName) {
-  const struct {
-    const char* lines;
-    const char* path;
-    const char* message;
-  } cases[] = {
+  const WrongLine cases[] = {
       {"  replicas: two", "spec.replicas", "expected an integer, got \"two\""},
       {"  replicas: -1", "spec.replicas", "[0, 10000], got -1"},
       {"  replicas: 1.5", "spec.replicas", "expected an integer, got 1.5"},
@@ -156,15 +172,45 @@ TEST(ModelServingFromYaml, EachWrongFieldIsRefusedByName) {
        "got 1.2"},
       {"  engine: {config: {ttftTargetMs: 99}}", "spec.engine.config.ttftTargetMs", "got 99"},
       {"  engine: {config: {itlTargetMs: -1}}", "spec.engine.config.itlTargetMs", "got -1"},
+      {"  engine: {config: {toolParser: Hermes}}", "spec.engine.config.toolParser", "one of auto"},
+      {"  engine: {config: {reasoningParser: r1}}", "spec.engine.config.reasoningParser",
+       "one of auto"},
       {"  engine: {config: {prefixCaching: yes}}", "spec.engine.config.prefixCaching",
        "expected true or false, got \"yes\""},
       {"  autoscaling: {minReplicas: 3}", "spec.autoscaling.maxReplicas", "is required"},
       {"  autoscaling: {minReplicas: 5, maxReplicas: 2}", "spec.autoscaling.maxReplicas",
        "at least minReplicas (5), got 2"},
-      {"  autoscaling: {minReplicas: 0, maxReplicas: 3}", "spec.autoscaling.minReplicas", "got 0"},
+      {"  autoscaling: {minReplicas: -1, maxReplicas: 3}", "spec.autoscaling.minReplicas",
+       "got -1"},
+      {"  autoscaling: {minReplicas: 0, maxReplicas: 3, idleSeconds: 0}",
+       "spec.autoscaling.idleSeconds", "[1, 604800], got 0"},
       {"  autoscaling: {maxReplicas: 0}", "spec.autoscaling.maxReplicas", "got 0"},
       {"  autoscaling: {maxReplicas: 2, targetKvPressure: 0}", "spec.autoscaling.targetKvPressure",
        "number"},
+      {"  autoscaling: {maxReplicas: 2, targetKvPressure: 80}", "spec.autoscaling.targetKvPressure",
+       "expected a number in (0.0, 1.0], got 80.0"},
+      {"  autoscaling: {maxReplicas: 2, targetKvPressure: 80%}",
+       "spec.autoscaling.targetKvPressure", "got \"80%\""},
+      {"  autoscaling: {maxReplicas: 2, behavior: {scaleUp: {selectPolicy: max}}}",
+       "spec.autoscaling.behavior.scaleUp.selectPolicy", "Max, Min, Disabled, got \"max\""},
+      {"  autoscaling: {maxReplicas: 2, behavior: {scaleDown: {stabilizationWindowSeconds: 3601}}}",
+       "spec.autoscaling.behavior.scaleDown.stabilizationWindowSeconds", "got 3601"},
+      {"  autoscaling: {maxReplicas: 2, behavior: {scaleDown: {tolerance: 10}}}",
+       "spec.autoscaling.behavior.scaleDown.tolerance", "from 0 to 1"},
+      {"  autoscaling: {maxReplicas: 2, behavior: {scaleUp: {policies: [{type: Pod, value: 1, "
+       "periodSeconds: 15}]}}}",
+       "spec.autoscaling.behavior.scaleUp.policies[0].type", "one of Pods, Percent"},
+      {"  autoscaling: {maxReplicas: 2, behavior: {scaleUp: {policies: [{type: Pods, value: 0, "
+       "periodSeconds: 15}]}}}",
+       "spec.autoscaling.behavior.scaleUp.policies[0].value", "got 0"},
+      {"  autoscaling: {maxReplicas: 2, behavior: {scaleUp: {policies: [{type: Pods, value: 1, "
+       "periodSeconds: 1801}]}}}",
+       "spec.autoscaling.behavior.scaleUp.policies[0].periodSeconds", "got 1801"},
+      {"  autoscaling: {maxReplicas: 2, behavior: {scaleUp: {policies: [{type: Pods, "
+       "periodSeconds: 15}]}}}",
+       "spec.autoscaling.behavior.scaleUp.policies[0].value", "is required"},
+      {"  autoscaling: {maxReplicas: 2, behavior: {scaleup: {}}}",
+       "spec.autoscaling.behavior.scaleup", "scaleUp"},
       {"  replicas: 9\n  autoscaling: {maxReplicas: 6}", "spec.replicas", "[1, 6], got 9"},
       {"  resources: {cpu: fast}", "spec.resources.cpu", "quantity"},
       {"  resources: {memory: -1}", "spec.resources.memory", "quantity"},
@@ -175,6 +221,15 @@ TEST(ModelServingFromYaml, EachWrongFieldIsRefusedByName) {
        "spec.scheduling.tolerations[0].operator", "one of Exists, Equal"},
       {"  scheduling: {topologySpreadConstraints: [{}]}",
        "spec.scheduling.topologySpreadConstraints[0].topologyKey", "is required"},
+      {"  gateway: {limits: {tokensPerMinute: -1}}", "spec.gateway.limits.tokensPerMinute", "-1"},
+      {"  drain: {timeoutSeconds: 86401}", "spec.drain.timeoutSeconds", "got 86401"},
+      {"  drain: {timeout: 3}", "spec.drain.timeout", "unknown field"},
+  };
+  for (const WrongLine& c : cases) expect_refused(c);
+}
+
+TEST(ModelServingFromYaml, EachWrongFieldOfARolloutIsRefusedByName) {
+  const WrongLine cases[] = {
       {"  rollout: {maxUnavailable: 0}", "spec.rollout.maxUnavailable", "got 0"},
       {"  rollout: {maxUnavailable: 101%}", "spec.rollout.maxUnavailable", "got 101%"},
       {"  rollout: {maxUnavailable: \"2\"}", "spec.rollout.maxUnavailable", "got \"2\""},
@@ -185,27 +240,34 @@ TEST(ModelServingFromYaml, EachWrongFieldIsRefusedByName) {
       {"  rollout: {rings: [{name: a, size: 1}, {name: a, size: 2}]}", "spec.rollout.rings[1].name",
        "taken"},
       {"  rollout: {rings: [{name: a}]}", "spec.rollout.rings[0].size", "is required"},
+      {"  rollout: {rings: [{name: a, size: 101%}]}", "spec.rollout.rings[0].size",
+       "a percentage in [1%, 100%], got 101%"},
+      {"  rollout: {windows: [{start: noon, end: \"13:00\"}]}", "spec.rollout.windows[0].start",
+       "expected a time of day in UTC, such as \"22:00\", got \"noon\""},
+      {"  rollout: {windows: [{days: [Monday], start: \"12:00\", end: \"13:00\"}]}",
+       "spec.rollout.windows[0].days[0]", "expected one of Mon, Tue"},
+      {"  rollout: {windows: [{days: [7], start: \"12:00\", end: \"13:00\"}]}",
+       "spec.rollout.windows[0].days[0]", "expected a string, got 7"},
+      {"  rollout: {windows: [{end: \"13:00\"}]}", "spec.rollout.windows[0].start", "is required"},
       {"  rollout: {rings: [~]}", "spec.rollout.rings[0]", "got null"},
       {"  rollout: {gates: {maxErrorRatio: 2}}", "spec.rollout.gates.maxErrorRatio", "got 2.0"},
-      {"  gateway: {limits: {tokensPerMinute: -1}}", "spec.gateway.limits.tokensPerMinute", "-1"},
-      {"  drain: {timeoutSeconds: 86401}", "spec.drain.timeoutSeconds", "got 86401"},
-      {"  drain: {timeout: 3}", "spec.drain.timeout", "unknown field"},
   };
-  for (const auto& c : cases) {
-    const ModelServingFile file =
-        model_serving_from_yaml(minimal(std::string(c.lines) + "\n"), "x");
-    ASSERT_EQ(file.problems.size(), 1u) << c.lines << "\n" << file.problem_text();
-    EXPECT_EQ(file.problems[0].problem.path, c.path) << c.lines;
-    EXPECT_NE(file.problems[0].problem.message.find(c.message), std::string::npos)
-        << c.lines << ": " << file.problems[0].to_string();
-    EXPECT_GE(file.problems[0].line, 6) << c.lines;
-  }
+  for (const WrongLine& c : cases) expect_refused(c);
+}
+
+TEST(ModelServingFromYaml, WhatMaySleepBeginsAwake) {
+  const ModelServing serving =
+      read_ok(minimal("  autoscaling: {minReplicas: 0, maxReplicas: 3}\n"));
+  EXPECT_TRUE(serving.spec.autoscaling->may_sleep());
+  EXPECT_EQ(serving.spec.autoscaling->idle_seconds, 600);
+  EXPECT_EQ(serving.replicas_or_default(), 1);
 }
 
 TEST(ModelServingFromYaml, CountsThatAreLegalAreTaken) {
   for (const char* lines :
        {"  replicas: 0", "  autoscaling: {minReplicas: 2, maxReplicas: 2}",
-        "  replicas: 0\n  autoscaling: {maxReplicas: 3}", "  replicas: ~",
+        "  replicas: 0\n  autoscaling: {maxReplicas: 3}",
+        "  autoscaling: {minReplicas: 0, maxReplicas: 3, idleSeconds: 60}", "  replicas: ~",
         "  rollout: {maxUnavailable: 25%}", "  resources: {cpu: 2, memory: 1.5Gi}",
         "  resources: {cpu: 500m}", "  drain: {timeoutSeconds: 0}", "  rollout: {rings: []}",
         "  scheduling: {}"}) {
