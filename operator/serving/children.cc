@@ -10,7 +10,11 @@ std::string service_name(std::string_view name) { return std::string(name); }
 
 std::string headless_service_name(std::string_view name) { return std::string(name) + "-pods"; }
 
+std::string activator_slice_name(std::string_view name) { return std::string(name) + "-activator"; }
+
 std::string disruption_budget_name(std::string_view name) { return std::string(name); }
+
+std::string hpa_name(std::string_view name) { return std::string(name); }
 
 std::string service_account_name(std::string_view name) { return std::string(name); }
 

@@ -26,6 +26,9 @@ inline constexpr const char* kAnnotationRetold = "serving.kantha.dev/retold-from
 /// On a pod whose engine was told another image: how often it had restarted then; -1: never
 /// started.
 inline constexpr const char* kAnnotationImageTold = "serving.kantha.dev/image-told-at-restart";
+/// On a pod that was told another revision: how often its engine's container had restarted then, so
+/// that what it did before is not held against what it was told.
+inline constexpr const char* kAnnotationToldAt = "serving.kantha.dev/told-at-restart";
 /// The told revision, once its engine was seen to run it; then nobody has to ask again.
 inline constexpr const char* kAnnotationVerified = "serving.kantha.dev/verified-revision";
 inline constexpr const char* kAnnotationPod = "serving.kantha.dev/pod-revision";
@@ -51,8 +54,12 @@ inline constexpr std::size_t kNameMax = 50;
 
 std::string service_name(std::string_view name);
 std::string headless_service_name(std::string_view name);
+/// Of the EndpointSlice that leads requests to the activator.
+std::string activator_slice_name(std::string_view name);
 std::string disruption_budget_name(std::string_view name);
 std::string service_account_name(std::string_view name);
+/// Of the HorizontalPodAutoscaler: as the object, as people make theirs.
+std::string hpa_name(std::string_view name);
 std::string admin_secret_name(std::string_view name);
 /// "NAME-r-xxxxxxxxxx", of a whole digest.
 std::string revision_config_map_name(std::string_view name, const std::string& digest);
