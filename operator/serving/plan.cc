@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operator/serving/plan_victims.h"
 #include "operator/serving/plan_workload.h"
 
 namespace kantha::serving {
@@ -27,12 +28,15 @@ ReplicaCounts count_pods(const Observed& observed) {
 
 bool is_settled(const Observed& observed, const ReplicaCounts& counts) {
   return static_cast<std::int64_t>(observed.pods.size()) == counts.wanted &&
-         counts.updated == counts.wanted;
+         runs_as_assigned(observed);
 }
 
 Condition available_condition(const Observed& observed, const ReplicaCounts& counts) {
   if (counts.wanted == 0) {
-    return {"Available", ConditionStatus::kFalse, "ScaledToZero", "spec.replicas is 0"};
+    const auto& scaling = observed.serving.spec.autoscaling;
+    return {"Available", ConditionStatus::kFalse, "ScaledToZero",
+            scaling && scaling->may_sleep() ? "nobody asks; the next request starts a pod"
+                                            : "spec.replicas is 0"};
   }
   const std::int64_t floor =
       std::max<std::int64_t>(1, counts.wanted - max_unavailable(observed.serving));
@@ -46,7 +50,7 @@ Condition available_condition(const Observed& observed, const ReplicaCounts& cou
 
 Condition progressing_condition(const Observed& observed, const Plan& plan) {
   const ReplicaCounts& counts = plan.counts;
-  if (plan.settled) {
+  if (plan.settled && counts.updated == counts.wanted) {
     return {"Progressing", ConditionStatus::kFalse, "Complete",
             of_text(counts.updated, counts.wanted, "run " + short_revision(observed.target.whole))};
   }
@@ -58,6 +62,11 @@ Condition progressing_condition(const Observed& observed, const Plan& plan) {
   if (old_pods > 0) {
     return {"Progressing", ConditionStatus::kTrue, "RollingOut",
             of_text(counts.updated, counts.wanted, "run " + short_revision(observed.target.whole))};
+  }
+  if (counts.existing > counts.wanted && load_holds_surplus(observed)) {
+    return {"Progressing", ConditionStatus::kTrue, "ScaleInHeld",
+            std::to_string(counts.existing) + " pods, " + std::to_string(counts.wanted) +
+                " wanted; the others would not bear the load of those that are to go"};
   }
   if (counts.existing != counts.wanted ||
       static_cast<std::int64_t>(observed.pods.size()) != counts.wanted) {

@@ -48,6 +48,19 @@ ObservedPod starting(std::int64_t ordinal) {
 ObservedPod restarting(std::int64_t ordinal) {
   return with(ordinal, [](auto& p) { p.revision = "old"; });
 }
+/// Ready, and nobody knows whether it runs what it was told before the spec changed again.
+ObservedPod unverified(std::int64_t ordinal) {
+  return with(ordinal, [](auto& p) {
+    p.told_revision = "middle";
+    p.revision.clear();
+  });
+}
+ObservedPod restarting_old_template(std::int64_t ordinal) {
+  return with(ordinal, [](auto& p) {
+    p.revision.clear();
+    p.pod_revision = "pod0";
+  });
+}
 ObservedPod crashing(std::int64_t ordinal) {
   return with(ordinal, [](auto& p) {
     p.ready = false;
@@ -133,11 +146,18 @@ TEST(PlanScale, MakesWhatIsMissingAndDrainsWhatIsTooMuch) {
                         p.streams = 2;
                       })},
        "DrainPod m-1"},
-      {"surplus pods serve on while a pod that stays is down", 1, {crashing(0), good(1)}, ""},
-      {"as many surplus pods serve on as pods are down",
+      {"a pod that is down goes before one that serves",
+       1,
+       {crashing(0), good(1)},
+       "DeletePod m-0"},
+      {"a pod that drains already goes, and no other",
+       2,
+       {draining(0, 3), starting(1), good(2)},
+       ""},
+      {"a pod that starts goes before one that serves",
        2,
        {good(0), starting(1), good(2), good(3)},
-       "DrainPod m-3"},
+       "DrainPod m-3, DeletePod m-1"},
       {"order of observation does not matter",
        1,
        {good(2), good(0), good(1)},
@@ -203,6 +223,32 @@ TEST(PlanUpdate, OneReadyPodAtATimeMovesAndTheNextWaitsUntilItIsVerified) {
                p.pod_revision = "pod0";
              })},
        "DeletePod m-0"},
+      {"ready pods that nobody verified may serve: one at a time",
+       3,
+       {unverified(0), unverified(1), unverified(2)},
+       "RestartEngine m-2"},
+      {"the next of them waits for the first",
+       3,
+       {unverified(0), unverified(1), restarting(2)},
+       ""},
+      {"and goes when the first is verified",
+       3,
+       {unverified(0), unverified(1), good(2)},
+       "RestartEngine m-1"},
+      {"an unverified pod is no spare capacity", 2, {old(0), unverified(1)}, "RestartEngine m-1"},
+      {"a changed template takes unverified pods one at a time, too",
+       3,
+       {restarting_old_template(0), restarting_old_template(1), restarting_old_template(2)},
+       "DrainPod m-2"},
+      {"the only pod may go, verified or not", 1, {unverified(0)}, "RestartEngine m-0"},
+      {"surplus of which nobody knows what it runs stays while pods are missing",
+       2,
+       {starting(0), starting(1), unverified(2), unverified(3)},
+       ""},
+      {"and goes when enough are ready",
+       1,
+       {good(0), unverified(1), unverified(2)},
+       "DrainPod m-2, DrainPod m-1"},
       {"surplus pods are not updated", 1, {good(0), old(1)}, "DrainPod m-1"},
       {"scale-in and update go together",
        2,
