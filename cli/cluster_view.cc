@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -61,6 +62,23 @@ std::optional<serving::ClusterSettings> settings_from(const serving::ModelServin
   return std::nullopt;
 }
 
+/// The figures behind the last change of the count, as lines.
+std::vector<std::string> last_arithmetic(const std::vector<serving::Decision>& decisions) {
+  const auto last = std::find_if(decisions.rbegin(), decisions.rend(),
+                                 [](const auto& made) { return made.kind == "Scale"; });
+  if (last == decisions.rend()) return {};
+  std::vector<std::string> out = {"at " + local::rfc3339(last->at) + " it went from " + last->from +
+                                  " to " + last->to + ", by:"};
+  constexpr std::string_view kBetween = "; ";
+  std::string_view rest = last->inputs;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(kBetween), rest.size());
+    out.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(rest.size(), end + kBetween.size()));
+  }
+  return out;
+}
+
 /// Makes the newest pod's revision the target when the operator's settings can't be told from it.
 std::string assume_target(const std::vector<serving::PodObject>& pods, const std::string& status,
                           serving::ClusterObservation& seen) {
@@ -94,6 +112,7 @@ Result<local::WorldView> cluster_world_view(const Json& object, const std::vecto
   const kube::ObjectKey& key = owner.meta.key;
   out.counts.wanted = owner.serving.replicas_or_default();
   out.endpoint = "http://" + serving::service_name(key.name) + "." + key.name_space + ".svc";
+  out.scaling = last_arithmetic(out.decisions);
   out.pods.clear();
   for (const serving::PodObject& pod : decode_pods(pods)) out.pods.push_back(pod_view_of(pod, now));
   std::sort(out.pods.begin(), out.pods.end(), [&](const auto& a, const auto& b) {
@@ -119,8 +138,11 @@ Result<PlanView> cluster_plan_view(const Json& object, const std::vector<Json>& 
   serving::ClusterObservation seen = serving::observe_cluster(
       owner, settings.value_or(serving::ClusterSettings{}), seen_pods, {}, at);
   PlanView out;
-  if (!settings && is_sound) out.assumption = assume_target(decoded, owner.status, seen);
-  out.plan = serving::plan_cluster(owner, seen, at.now);
+  if (!settings && is_sound) {
+    out.assumption = assume_target(decoded, owner.status, seen);
+    seen.rollout.good_revision.reset();  // of which nothing can be told without them
+  }
+  out.plan = serving::plan_cluster(owner, seen, at);
   return out;
 }
 

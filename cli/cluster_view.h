@@ -14,7 +14,8 @@
 namespace kantha::cli {
 
 /// Counts and conditions from status, pods from the pods. What only nodeds know (streams, KV) is
-/// left unknown. kInvalidArgument: not a ModelServing.
+/// left unknown; `scaling` is the arithmetic of the last decision in status. kInvalidArgument: not
+/// a ModelServing.
 Result<local::WorldView> cluster_world_view(const Json& object, const std::vector<Json>& pods,
                                             WallTime now);
 

@@ -1,6 +1,7 @@
 #include "operator/cluster/apply.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <string>
 #include <utility>
@@ -9,10 +10,14 @@
 #include "operator/cluster/child_writer.h"
 #include "operator/cluster/finalizer.h"
 #include "operator/cluster/gather.h"
+#include "operator/cluster/image_pulls.h"
 #include "operator/cluster/pod_deeds.h"
+#include "operator/cluster/reference_check.h"
+#include "operator/cluster/scaling.h"
 #include "operator/kube/api_fault.h"
 #include "operator/serving/children.h"
 #include "operator/serving/last_status.h"
+#include "operator/serving/render_hpa.h"
 #include "operator/serving/render_pdb.h"
 #include "operator/serving/render_revision_config_map.h"
 #include "operator/serving/render_service.h"
@@ -47,13 +52,28 @@ std::vector<ChildDocument> documents_after_pods(const Pass& pass) {
   std::vector<ChildDocument> out;
   out.push_back(document(kube::kServices, serving::render_headless_service(owner)));
   out.push_back(document(kube::kServices, serving::render_service(owner)));
+  if (wants_hpa(pass)) out.push_back(document(kAutoscalers, serving::render_hpa(owner)));
   return out;
 }
 
-/// What the children as documents, and as they are, depend on; empty while one is missing.
+/// Of a child all that is_same_content looks at.
+std::string content_version(const ChildObject& child) {
+  return "/" + child.meta.uid + (child.meta.is_deleting() ? "-" : "@") + child.owner_uid + "=" +
+         std::to_string(child.digest);
+}
+
+/// The same of the HPA, where one is wanted.
+std::string autoscaler_version(const Pass& pass) {
+  if (!wants_hpa(pass)) return "/no HPA";
+  const auto hpa = pass.scope.autoscalers.find(
+      {pass.key.name_space, serving::hpa_name(pass.object->serving.metadata.name)});
+  return hpa == nullptr ? "/missing" : content_version(*hpa);
+}
+
+/// What the children as documents, and as they are, depend on; 0 while one is missing.
 /// Rendering and comparing is the most of an idle pass, and this is enough to know that it would
 /// find nothing.
-std::string children_version(const Pass& pass, const serving::Revision& target) {
+std::size_t children_version(const Pass& pass, const serving::Revision& target) {
   const std::string& name = pass.object->serving.metadata.name;
   const std::string& space = pass.key.name_space;
   const Scope& scope = pass.scope;
@@ -64,17 +84,17 @@ std::string children_version(const Pass& pass, const serving::Revision& target) 
         scope.services.find({space, serving::headless_service_name(name)}),
         scope.services.find({space, serving::service_name(name)}),
         scope.budgets.find({space, serving::disruption_budget_name(name)})}) {
-    if (child == nullptr) return {};
-    out += "/" + child->meta.uid + "@" + child->meta.resource_version;
+    if (child == nullptr) return 0;
+    out += content_version(*child);
   }
-  return out;
+  return std::hash<std::string>{}(out + autoscaler_version(pass));
 }
 
 /// One look at all of an object's children, in two halves.
 struct ChildrenCheck {
-  std::string version;    ///< as children_version
-  bool is_needed = true;  ///< something changed since all were well
-  bool all_well = true;   ///< so far nothing was written, and nothing went wrong
+  std::size_t version = 0;  ///< as children_version
+  bool is_needed = true;    ///< something changed since all were well
+  bool all_well = true;     ///< so far nothing was written, and nothing went wrong
 };
 
 net::Task<void> write_children(Pass& pass, std::vector<ChildDocument> documents,
@@ -87,7 +107,8 @@ net::Task<void> write_children(Pass& pass, std::vector<ChildDocument> documents,
 }
 
 /// Names of the ConfigMaps that something still refers to.
-std::set<std::string> revisions_in_use(const Pass& pass, const serving::Revision& target) {
+std::set<std::string> revisions_in_use(const Pass& pass, const serving::ClusterObservation& seen) {
+  const serving::Revision& target = seen.observed.target;
   const std::string& name = pass.object->serving.metadata.name;
   std::set<std::string> out = {serving::revision_config_map_name(name, target.whole)};
   for (const auto& stored : pods_of(pass.scope, *pass.object)) {
@@ -95,7 +116,7 @@ std::set<std::string> revisions_in_use(const Pass& pass, const serving::Revision
       if (!digest->empty()) out.insert(serving::revision_config_map_name(name, *digest));
     }
   }
-  const serving::LastStatus last = serving::last_status_of(pass.object->status);
+  const serving::LastStatus last = serving::last_status_of(seen.last_status);
   for (const std::string* revision : {&last.current_revision, &last.target_revision}) {
     if (!revision->empty()) out.insert(name + "-" + *revision);
   }
@@ -117,7 +138,7 @@ void note_stale_kinds(Pass& pass) {
 net::Task<void> prune_revisions(Pass& pass, const serving::ClusterObservation& seen) {
   std::vector<std::shared_ptr<const ChildObject>> maps = pass.scope.config_maps.indexed(pass.uid());
   if (maps.size() <= kRevisionsKept || !pass.scope.config_maps.is_synced()) co_return;
-  const std::set<std::string> used = revisions_in_use(pass, seen.observed.target);
+  const std::set<std::string> used = revisions_in_use(pass, seen);
   const std::string prefix = pass.object->serving.metadata.name + "-r-";
   std::erase_if(maps, [&](const auto& map) {
     return map->meta.is_deleting() || !map->meta.key.name.starts_with(prefix);
@@ -144,18 +165,22 @@ net::Task<void> apply(Pass& pass, const serving::ClusterObservation& seen,
   const bool is_guarded = co_await ensure_finalizer(pass);
   if (!is_guarded) co_return;
   ChildrenCheck check{.version = children_version(pass, seen.observed.target)};
-  check.is_needed = check.version.empty() || check.version != pass.memory.children_checked;
+  check.is_needed = check.version == 0 || check.version != pass.memory.children_checked;
   if (check.is_needed) {
     co_await write_children(pass, documents_before_pods(pass, seen.observed.target), check);
   }
   co_await adopt_pods(pass, seen);
-  co_await do_pod_deeds(pass, seen, plan.plan.actions);
+  co_await pull_images(pass, seen, plan);
+  const bool may_replace = co_await check_references(pass, seen);
+  co_await do_pod_deeds(
+      pass, seen, may_replace ? plan.plan.actions : without_replacements(seen, plan.plan.actions));
   co_await confirm_pods(pass, seen);
   co_await release_pods(pass, seen);
   if (check.is_needed) {
     co_await write_children(pass, documents_after_pods(pass), check);
-    pass.memory.children_checked = check.all_well ? check.version : std::string();
+    pass.memory.children_checked = check.all_well ? check.version : 0;
   }
+  co_await remove_own_hpa(pass);
   co_await prune_revisions(pass, seen);
 }
 

@@ -3,6 +3,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/json_text.h"
 #include "base/log.h"
 #include "operator/kube/api_fault.h"
 #include "operator/serving/child_reset.h"
@@ -17,6 +18,11 @@ constexpr Duration kLeavingAgain = std::chrono::seconds(2);
 
 std::string name_of(const ChildDocument& document, const kube::ObjectKey& owner) {
   return std::string(document.resource.kind) + " " + owner.name_space + "/" + document.name;
+}
+
+/// Never 0.
+std::size_t digest_of(const ChildDocument& document) {
+  return std::hash<std::string>{}(dump_json(document.body)) | 1;
 }
 
 kube::PatchOptions forced_apply() {
@@ -123,7 +129,7 @@ net::Task<bool> mend(Pass& pass, ChildDocument document, std::string live_uid) {
 
 net::Task<void> repair(Pass& pass, ChildDocument document, std::string live_uid) {
   const std::string child = std::string(document.resource.plural) + "/" + document.name;
-  const std::size_t digest = std::hash<std::string>{}(dump_json(document.body));
+  const std::size_t digest = digest_of(document);
   if (is_fought_over(pass, child, digest)) {
     pass.outcome.add(
         {"FieldConflict", name_of(document, pass.key) +
@@ -144,6 +150,44 @@ net::Task<void> create_child(Pass& pass, ChildDocument document) {
     co_await judge_holder(pass, std::move(document));
   } else {
     pass.outcome.note(made.error(), "create " + name_of(document, pass.key));
+  }
+}
+
+/// Notes that a child is as a document says. Its text has served: there are tens of thousands.
+void settle_child(runtime::Store<ChildObject>& store,
+                  const std::shared_ptr<const ChildObject>& child, std::size_t document) {
+  store.amend(child, [&](ChildObject& kept) {
+    kept.as_wanted = document;
+    kept.text = {};
+  });
+}
+
+/// A child of ours that is there: compares it, unless the same was compared before.
+net::Task<void> check_child(Pass& pass, ChildDocument document, runtime::Store<ChildObject>& store,
+                            std::shared_ptr<const ChildObject> held) {
+  const std::size_t wanted = digest_of(document);
+  if (held->digest == 0 || held->as_wanted == wanted) co_return;
+  Json live = held->json();
+  if (held->text.empty()) {
+    Result<Json> read = co_await pass.tools.client.get(document.resource, held->meta.key);
+    if (!read.ok()) {
+      if (kube::fault_of(read.error()) == kube::ApiFault::kNotFound) {
+        pass.outcome.look_again(kLeavingAgain);
+      } else {
+        pass.outcome.note(read.error(), "read " + name_of(document, pass.key));
+      }
+      co_return;
+    }
+    live = std::move(read).value();
+    if (text_at(live, "metadata", "uid") != held->meta.uid) {
+      pass.outcome.look_again(kLeavingAgain);
+      co_return;
+    }
+  }
+  if (is_as_wanted(live, document.body)) {
+    settle_child(store, held, wanted);
+  } else {
+    co_await repair(pass, std::move(document), held->meta.uid);
   }
 }
 
@@ -209,7 +253,7 @@ net::Task<void> adopt_child(Pass& pass, kube::Resource resource, std::string nam
 }
 
 net::Task<void> write_child(Pass& pass, ChildDocument document) {
-  const runtime::Store<ChildObject>* store = pass.scope.children_of(document.resource.plural);
+  runtime::Store<ChildObject>* store = pass.scope.children_of(document.resource.plural);
   if (store == nullptr || !store->is_synced()) {
     const std::optional<Error> trouble = pass.scope.trouble_of(document.resource.plural);
     const Error reason = trouble.value_or(unavailable("not read yet"));
@@ -223,9 +267,8 @@ net::Task<void> write_child(Pass& pass, ChildDocument document) {
     co_await judge_holder(pass, std::move(document));
   } else if (held->meta.is_deleting()) {
     pass.outcome.look_again(kLeavingAgain);
-  } else if (!held->text.empty() && !is_as_wanted(held->json(), document.body)) {
-    const std::string uid = held->meta.uid;
-    co_await repair(pass, std::move(document), uid);
+  } else {
+    co_await check_child(pass, std::move(document), *store, held);
   }
 }
 

@@ -5,9 +5,12 @@
 
 #include "base/log.h"
 #include "base/rng.h"
+#include "operator/cluster/activator_feed.h"
 #include "operator/cluster/guarded_client.h"
 #include "operator/cluster/pass.h"
+#include "operator/cluster/pod_samples.h"
 #include "operator/cluster/reconcile.h"
+#include "operator/cluster/rollout_board.h"
 #include "operator/cluster/world_stores.h"
 #include "operator/kube/event_recorder.h"
 #include "operator/kube/rate_limiter.h"
@@ -21,32 +24,14 @@ constexpr Duration kLookForSync = std::chrono::milliseconds(250);
 constexpr Duration kForEver = std::chrono::hours(24);
 /// Events may be written at this part of the rate of all other calls, and beside them.
 constexpr double kEventShare = 4;
-
-Json failures_json(const runtime::Controller& controller) {
-  Json out = Json::array();
-  for (const auto& [key, error] : controller.failures()) {
-    out.push_back({{"object", key.to_string()}, {"error", error}});
-  }
-  return out;
-}
-
-Json scope_json(const Scope& scope) {
-  Json out;
-  out["namespace"] = scope.name_space.empty() ? "(all)" : scope.name_space;
-  out["modelservings"] = scope.servings.size();
-  out["pods"] = scope.pods.size();
-  out["undecodable"] = scope.servings.undecodable_count() + scope.pods.undecodable_count();
-  out["writesNotSeenYet"] = scope.gate.pending_count();
-  out["watchers"] = Json::array();
-  for (const auto& watcher : scope.watchers) out["watchers"].push_back(watcher->description());
-  return out;
-}
+constexpr const char* kControllerName = "modelserving";
 
 }  // namespace
 
 struct ClusterOperator::Body {
   Body(boost::asio::any_io_executor executor, const Clock& clock, kube::Transport& transport,
-       PodDoor& door, MetricRegistry& metrics, OperatorSettings given, std::uint64_t seed)
+       PodDoor& door, MetricRegistry& metrics, OperatorSettings given, std::uint64_t seed,
+       ActivatorDoor* activator_door)
       : clock(clock),
         transport(transport),
         settings(std::move(given)),
@@ -59,10 +44,20 @@ struct ClusterOperator::Body {
         event_client(transport, event_limiter, metrics),
         events(executor, clock, event_client, metrics, serving::kManagedBy, settings.identity),
         stores(executor, clock, random_bits(seed, 1), client, metrics, settings.namespaces,
-               [this](const kube::ObjectKey& key) { controller.trigger(key); }),
+               [this](const kube::ObjectKey& key, Duration wait) {
+                 if (wait > Duration::zero()) return controller.trigger_after(key, wait);
+                 controller.trigger(key);
+               }),
         guarded(clock, client, metrics, seams()),
         fleet(executor, clock, door, [this] { return guarded.may_write(); }),
-        reconciler({clock, settings, guarded, door, events, breaker, stores, fleet},
+        nodes(clock, guarded),
+        samples(executor, clock, door, stores,
+                {[this] { return settings.serves_metrics || guarded.may_write(); },
+                 settings.serves_metrics}),
+        rollouts(metrics),
+        activators(activator_feed(executor, activator_door)),
+        reconciler({clock, settings, guarded, door, events, breaker, stores, fleet, nodes, rollouts,
+                    &samples.table(), activators.get()},
                    random_bits(seed, 2)),
         controller(
             executor, clock, metrics, controller_options(),
@@ -70,6 +65,7 @@ struct ClusterOperator::Body {
             [this] { return is_leading() && stores.ready_count() > 0; }),
         wake(executor),
         workers(executor, "workers"),
+        askers(executor, "askers"),
         leases(executor, "lease"),
         recorders(executor, "events"),
         watchers(executor, "watchers") {
@@ -98,13 +94,25 @@ struct ClusterOperator::Body {
       const Scope* scope = stores.scope_of(key.name_space);
       return scope == nullptr ? std::nullopt : scope->held(plural, key);
     };
-    out.is_watched = WorldStores::is_watched;
+    out.will_show = [this](std::string_view plural, const std::string& name_space,
+                           const Json* answer) {
+      const Scope* scope = stores.scope_of(name_space);
+      return scope != nullptr && scope->will_show(plural, answer);
+    };
     return out;
+  }
+
+  std::unique_ptr<ActivatorFeed> activator_feed(boost::asio::any_io_executor executor,
+                                                ActivatorDoor* activator_door) {
+    if (activator_door == nullptr) return nullptr;
+    return std::make_unique<ActivatorFeed>(
+        std::move(executor), clock, *activator_door, stores, guarded,
+        [this](const kube::ObjectKey& key) { controller.trigger(key); });
   }
 
   runtime::ControllerOptions controller_options() const {
     runtime::ControllerOptions out;
-    out.name = "modelserving";
+    out.name = kControllerName;
     out.workers = settings.workers;
     return out;
   }
@@ -150,10 +158,15 @@ struct ClusterOperator::Body {
     workers.spawn(controller.run());
     workers.spawn(open_when_synced());
     workers.spawn(fleet.run());
+    if (activators) workers.spawn(activators->run());
+    askers.spawn(samples.run());
     while (!stopping) co_await wake.wait(kForEver);
     controller.stop();
     fleet.stop();
+    if (activators) activators->stop();
     co_await workers.join();
+    samples.stop();
+    co_await askers.join();
     // From here on nothing of ours writes: the lease may go.
     if (lease) lease->stop();
     co_await leases.join();
@@ -178,10 +191,15 @@ struct ClusterOperator::Body {
   WorldStores stores;
   GuardedClient guarded;
   FleetFeed fleet;
+  NodeMarks nodes;
+  PodSamples samples;
+  RolloutBoard rollouts;
+  std::unique_ptr<ActivatorFeed> activators;  ///< null: none are to be had
   Reconciler reconciler;
   runtime::Controller controller;
   net::Notify wake;
   net::TaskGroup workers;
+  net::TaskGroup askers;
   net::TaskGroup leases;
   net::TaskGroup recorders;
   net::TaskGroup watchers;
@@ -192,9 +210,10 @@ struct ClusterOperator::Body {
 
 ClusterOperator::ClusterOperator(boost::asio::any_io_executor executor, const Clock& clock,
                                  kube::Transport& transport, PodDoor& door, MetricRegistry& metrics,
-                                 OperatorSettings settings, std::uint64_t seed)
+                                 OperatorSettings settings, std::uint64_t seed,
+                                 ActivatorDoor* activators)
     : body_(std::make_unique<Body>(std::move(executor), clock, transport, door, metrics,
-                                   std::move(settings), seed)) {}
+                                   std::move(settings), seed, activators)) {}
 
 ClusterOperator::~ClusterOperator() = default;
 
@@ -210,27 +229,28 @@ bool ClusterOperator::is_leading() const { return body_->is_leading(); }
 
 std::int64_t ClusterOperator::write_count() const { return body_->guarded.write_count(); }
 
-Json ClusterOperator::debug_state() const {
-  const runtime::WorkQueue& queue = body_->controller.queue();
-  Json out;
-  out["identity"] = body_->settings.identity;
-  out["leading"] = body_->is_leading();
-  if (body_->lease) out["leaseHolder"] = body_->lease->holder();
-  out["ready"] = body_->stores.is_ready();
-  out["queue"] = {{"ready", queue.ready_count()},
-                  {"delayed", queue.delayed_count()},
-                  {"processing", queue.processing_count()}};
-  out["failures"] = failures_json(body_->controller);
-  out["writes"] = body_->guarded.write_count();
-  out["eventsQueued"] = body_->events.queued_count();
-  out["eventsDropped"] = body_->events.dropped_count();
-  out["fleetViews"] = {{"receivers", body_->fleet.receiver_count()},
-                       {"told", body_->fleet.told_count()},
-                       {"failed", body_->fleet.failed_count()}};
-  out["deletesInLastMinute"] = body_->breaker.recent_count(body_->clock.now());
-  out["deletesHeldBack"] = body_->breaker.refused_count();
-  out["scopes"] = Json::array();
-  for (const auto& scope : body_->stores.scopes()) out["scopes"].push_back(scope_json(*scope));
+const metricsapi::MetricTable& ClusterOperator::samples() const { return body_->samples.table(); }
+
+std::string ClusterOperator::rollout_series() const { return body_->rollouts.scrape(); }
+
+DebugView ClusterOperator::debug_view() const {
+  const TimePoint now = body_->clock.now();
+  DebugView out{.identity = body_->settings.identity,
+                .is_leading = body_->is_leading(),
+                .is_ready = body_->stores.is_ready(),
+                .writes = body_->guarded.write_count(),
+                .events_queued = body_->events.queued_count(),
+                .events_dropped = body_->events.dropped_count(),
+                .fleet_receivers = body_->fleet.receiver_count(),
+                .fleet_told = body_->fleet.told_count(),
+                .fleet_failed = body_->fleet.failed_count(),
+                .samples_of = body_->samples.table().size(),
+                .samples_asked = body_->samples.asked_count(),
+                .samples_failed = body_->samples.failed_count()};
+  if (body_->lease) out.runtime.lease = runtime::view_of(*body_->lease);
+  out.runtime.controllers.push_back(runtime::view_of(kControllerName, body_->controller, now));
+  out.runtime.breaker = runtime::view_of(body_->breaker, now);
+  add_scopes(out.runtime, body_->stores, now);
   return out;
 }
 

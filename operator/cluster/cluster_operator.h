@@ -2,14 +2,17 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/metrics.h"
 #include "base/net/task_group.h"
+#include "operator/cluster/activator_door.h"
+#include "operator/cluster/debug_view.h"
 #include "operator/cluster/operator_settings.h"
 #include "operator/cluster/pod_door.h"
 #include "operator/kube/transport.h"
+#include "operator/metricsapi/metric_table.h"
 
 /// The world with Kubernetes: eyes and hands around the planner, as operator/local is for the world
 /// without. One executor.
@@ -24,10 +27,11 @@ namespace kantha::cluster {
 
 class ClusterOperator {
  public:
-  /// `seed` decides every jitter.
+  /// `seed` decides every jitter. Without `activators` no object is scaled to zero.
   ClusterOperator(boost::asio::any_io_executor executor, const Clock& clock,
                   kube::Transport& transport, PodDoor& door, MetricRegistry& metrics,
-                  OperatorSettings settings, std::uint64_t seed);
+                  OperatorSettings settings, std::uint64_t seed,
+                  ActivatorDoor* activators = nullptr);
   ~ClusterOperator();
 
   /// Works until stop() or until it has lost the lease; then ends workers, lease, events and
@@ -42,8 +46,12 @@ class ClusterOperator {
   bool is_leading() const;
   /// Writes tried so far, events and leases left out.
   std::int64_t write_count() const;
+  /// The pods' load, for a metrics API.
+  const metricsapi::MetricTable& samples() const;
+  /// Where each object's rollout stands, in Prometheus' text format.
+  std::string rollout_series() const;
   /// Everything that explains what it does or waits for, for people.
-  Json debug_state() const;
+  DebugView debug_view() const;
 
  private:
   struct Body;

@@ -18,19 +18,20 @@ Status GuardedClient::check_leading() const {
 Status GuardedClient::admit(kube::Resource resource, const char* verb) {
   TRY_OK(check_leading());
   ++write_count_;
-  metrics_
-      .counter("kantha_operator_writes_total", "Writes to the API server",
-               {{"resource", std::string(resource.plural)}, {"verb", verb}})
-      .add();
+  Counter*& series = series_[{resource.plural, verb}];
+  if (series == nullptr) {
+    series = &metrics_.counter("kantha_operator_writes_total", "Writes to the API server",
+                               {{"resource", std::string(resource.plural)}, {"verb", verb}});
+  }
+  series->add();
   return ok_status();
 }
 
 void GuardedClient::note(const kube::ObjectKey& owner, kube::Resource resource,
                          const Json& answer) {
-  if (!seams_.is_watched(resource.plural)) return;
   const kube::ObjectKey key{text_at(answer, "metadata", "namespace"),
                             text_at(answer, "metadata", "name")};
-  if (key.name.empty()) return;
+  if (key.name.empty() || !seams_.will_show(resource.plural, key.name_space, &answer)) return;
   runtime::WriteGate* gate = seams_.gate(key.name_space);
   if (gate == nullptr) return;
   gate->wrote(owner,
@@ -81,7 +82,8 @@ net::Task<Status> GuardedClient::remove(kube::ObjectKey owner, kube::Resource re
   const std::string uid = options.uid;
   const Status done = co_await client_.remove(resource, key, std::move(options));
   runtime::WriteGate* gate = seams_.gate(key.name_space);
-  if (!done.ok() || gate == nullptr || !seams_.is_watched(resource.plural)) co_return done;
+  if (!done.ok() || gate == nullptr) co_return done;
+  if (!seams_.will_show(resource.plural, key.name_space, nullptr)) co_return done;
   gate->wrote(owner, {resource.plural, key, uid, {}, true}, clock_.now());
   const auto held = seams_.held(resource.plural, key);
   gate->seen(resource.plural, key, held ? held->uid : "", held ? held->resource_version : "",

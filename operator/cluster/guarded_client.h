@@ -1,8 +1,11 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -31,12 +34,14 @@ class GuardedClient {
   /// What a store holds of an object; nullopt: no such object, or nobody watches that kind.
   using Held = std::function<std::optional<HeldVersion>(std::string_view plural,
                                                         const kube::ObjectKey& object)>;
-  /// `is_watched`: a store exists for that kind; the others are not waited for.
+  /// `will_show`: a store will see what was written (`answer`, nullptr after a delete); all else is
+  /// not waited for.
   struct Seams {
     std::function<bool()> is_leading;
     std::function<runtime::WriteGate*(const std::string& name_space)> gate;
     Held held;
-    std::function<bool(std::string_view plural)> is_watched;
+    std::function<bool(std::string_view plural, const std::string& name_space, const Json* answer)>
+        will_show;
   };
 
   GuardedClient(const Clock& clock, kube::ApiClient& client, MetricRegistry& metrics, Seams seams);
@@ -65,6 +70,7 @@ class GuardedClient {
 
  private:
   Status check_leading() const;
+  /// `verb`: of static storage, as a resource's names are.
   Status admit(kube::Resource resource, const char* verb);
   void note(const kube::ObjectKey& owner, kube::Resource resource, const Json& answer);
 
@@ -73,6 +79,8 @@ class GuardedClient {
   MetricRegistry& metrics_;
   Seams seams_;
   std::int64_t write_count_ = 0;
+  /// By plural and verb; finding one by its labels costs as much as a small write.
+  std::map<std::pair<std::string_view, std::string_view>, Counter*> series_;
 };
 
 }  // namespace kantha::cluster

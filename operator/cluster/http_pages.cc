@@ -28,11 +28,16 @@ net::HttpResponse answer_page(const net::HttpRequest& request, const PageSource&
                              : text_page(503, "the cluster is not in view yet\n");
   }
   if (path == "/metrics") {
-    return text_page(200, source.metrics.scrape(), "text/plain; version=0.0.4");
+    return text_page(200, source.metrics.scrape() + source.more_metrics(),
+                     "text/plain; version=0.0.4");
   }
   if (path == "/debug/state") {
-    return text_page(200, source.state().dump(2, ' ', false, Json::error_handler_t::replace) + "\n",
-                     "application/json");
+    if (request.target.find("format=text", path.size()) != std::string::npos) {
+      return text_page(200, debug_text(source.state()));
+    }
+    const std::string text =
+        debug_json(source.state()).dump(2, ' ', false, Json::error_handler_t::replace);
+    return text_page(200, text + "\n", "application/json");
   }
   return text_page(404, "pages: /live /ready /metrics /debug/state\n");
 }

@@ -7,6 +7,12 @@ namespace {
 
 constexpr Duration kRefusedAgain = std::chrono::seconds(30);
 
+/// Admission's word for a class that is not there, which no role could mend.
+std::string forbidden_reason(const Error& failure) {
+  const bool is_class = failure.message.find("no PriorityClass with name") != std::string::npos;
+  return is_class ? "PriorityClassNotFound" : "Forbidden";
+}
+
 }  // namespace
 
 void Outcome::merge(Outcome other) {
@@ -27,7 +33,7 @@ void Outcome::note(const Error& failure, const std::string& what) {
   if (failure.reason == kNotLeading) return;
   switch (kube::fault_of(failure)) {
     case kube::ApiFault::kForbidden:
-      add({"Forbidden", what + ": " + failure.message});
+      add({forbidden_reason(failure), what + ": " + failure.message});
       return look_again(kRefusedAgain);
     case kube::ApiFault::kInvalid:
       add({"Refused", what + ": " + failure.message});

@@ -11,18 +11,27 @@
 #include "base/clock.h"
 #include "operator/cluster/fleet_feed.h"
 #include "operator/cluster/guarded_client.h"
+#include "operator/cluster/node_marks.h"
 #include "operator/cluster/operator_settings.h"
 #include "operator/cluster/pod_door.h"
+#include "operator/cluster/rollout_board.h"
 #include "operator/cluster/world_stores.h"
 #include "operator/kube/event_recorder.h"
+#include "operator/metricsapi/metric_table.h"
 #include "operator/runtime/deletion_breaker.h"
 #include "operator/serving/cluster_object.h"
 #include "operator/serving/observe_cluster.h"
+#include "operator/serving/plan_zero.h"
+#include "operator/serving/render_activator_slice.h"
+#include "operator/serving/rollout_evidence.h"
+#include "operator/serving/scale_law.h"
 #include "operator/serving/status_of.h"
 
 /// What the steps of one pass over one ModelServing share: the tools, what is remembered between
 /// passes, and what came out so far. One executor.
 namespace kantha::cluster {
+
+class ActivatorFeed;
 
 /// The operator's hands; all outlive every pass.
 struct Tools {
@@ -34,6 +43,18 @@ struct Tools {
   runtime::DeletionBreaker& breaker;
   WorldStores& stores;
   FleetFeed& fleet;
+  NodeMarks& nodes;
+  RolloutBoard& rollouts;
+  const metricsapi::MetricTable* samples;
+  const ActivatorFeed* activators = nullptr;  ///< null: there are none
+};
+
+/// What is known of an object's slice of the activator (activator_slice.h).
+struct DoorMemory {
+  bool is_known = false;
+  bool is_open = false;
+  serving::ActivatorRoute route = {};  ///< as it was written
+  TimePoint checked{};
 };
 
 /// What this process remembers of one object. Losing it costs a few calls and nothing else.
@@ -46,12 +67,37 @@ struct ObjectMemory {
     TimePoint at{};
   };
   std::map<std::string, Repair> repairs = {};
-  /// Generation, and the children's versions, when all of them were last found as they should be.
-  std::string children_checked = {};
+  /// An object that somebody else makes, as it was looked for last.
+  struct Sight {
+    bool is_missing = false;
+    TimePoint at{};
+    Duration pause{};  ///< until it is looked for again
+  };
+  std::map<std::string, Sight> references = {};  ///< by "plural/name"
+  /// Of the generation and the children's content when all of them were last found as they should
+  /// be; 0: not yet.
+  std::size_t children_checked = 0;
   std::string status_refusal = {};             ///< why the status can't be written; empty: it can
   std::optional<TimePoint> untold_since = {};  ///< the written status is behind, and may be for now
+  serving::KnownTarget target = {};            ///< what follows from the spec of its generation
   serving::FactsByPod facts = {};              ///< what nodeds said of their engines, by pod uid
+  serving::RolloutEvidence evidence = {};      ///< on the ring that bakes
+  std::optional<TimePoint> judged_at = {};     ///< when all nodeds were last asked for it
   std::map<std::string, TimePoint> pushed = {};  ///< by pod uid: when it was last sent its config
+  std::optional<serving::ScaleLaw> scale_law = {};  ///< where the operator itself scales
+  serving::ScaleReason scale_reason = serving::ScaleReason::kNoSamples;
+  std::optional<TimePoint> scaled_at = {};        ///< the law was asked last
+  std::vector<serving::Decision> decisions = {};  ///< made and not yet in status
+  /// What node autoscalers said of a pod that waits for a node.
+  struct NodeNews {
+    std::string uid;  ///< of that pod
+    serving::ScaleUpNews news;
+    TimePoint at{};
+  };
+  std::optional<NodeNews> node_news = {};
+  serving::ZeroMemory zero = {};
+  DoorMemory door = {};
+  std::optional<std::int64_t> zero_wrote = {};  ///< the count that was written last to or from zero
   /// Since when a claim of another pass has stood in the way (capacity_claim.h).
   std::map<std::string, TimePoint> claims_met = {};
 };

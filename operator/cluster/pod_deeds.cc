@@ -1,10 +1,12 @@
 #include "operator/cluster/pod_deeds.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "operator/cluster/capacity_claim.h"
 #include "operator/cluster/child_writer.h"
@@ -34,9 +36,38 @@ ChildDocument identity_of_pod(const Pass& pass, const std::string& pod, std::int
   return document;
 }
 
+/// What a deed's pod is made of, and called.
+struct Make {
+  std::shared_ptr<const serving::ClusterServing> owner;
+  const serving::Revision& revision;
+};
+
+/// The image goes by its digest where that is known, so that a tag means the same to all pods of a
+/// revision; but for a pod that `has` that tag already, for which it would be a needless change.
+Make pinned(const Pass& pass, Make make, const std::string& image, const std::string& has) {
+  const std::string& tag = serving::engine_image_of(make.owner->serving, pass.tools.settings.pods);
+  if (image.empty() || tag == image || tag == has) return make;
+  auto out = std::make_shared<serving::ClusterServing>(*make.owner);
+  out->serving.spec.engine.image = image;
+  return {std::move(out), make.revision};
+}
+
+Make make_of(const Pass& pass, const serving::ClusterObservation& seen, const Action& action,
+             const std::string& has) {
+  const serving::RolloutView& view = seen.rollout;
+  if (!action.to_last_good) {
+    return pinned(pass, {pass.object, seen.observed.target}, view.image, has);
+  }
+  CHECK(view.good.has_value(), "pods are divided only with a last good revision");
+  return pinned(pass,
+                {std::make_shared<const serving::ClusterServing>(*view.good), *view.good_revision},
+                view.state.good_image, has);
+}
+
 net::Task<void> create_pod(Pass& pass, const serving::ClusterObservation& seen, Action action) {
-  const OrderedJson body = serving::render_pod(*pass.object, pass.tools.settings.pods,
-                                               seen.observed.target, action.ordinal);
+  const Make make = make_of(pass, seen, action, "");
+  const OrderedJson body =
+      serving::render_pod(*make.owner, pass.tools.settings.pods, make.revision, action.ordinal);
   const Result<Json> made = co_await pass.tools.client.create(pass.key, kube::kPods,
                                                               pass.key.name_space, dump_json(body));
   if (made.ok()) {
@@ -59,7 +90,7 @@ const serving::PodObject* find_pod(const Pass& pass, const std::string& name) {
 
 /// A surplus pod of an object whose owner wants fewer, or none.
 bool user_asked(const Pass& pass, const Action& action) {
-  return pass.object->is_deleting() || action.ordinal >= pass.object->serving.replicas_or_default();
+  return pass.object->is_deleting() || action.is_surplus;
 }
 
 bool breaker_allows(Pass& pass, const Action& action) {
@@ -79,7 +110,13 @@ bool breaker_allows(Pass& pass, const Action& action) {
   return false;
 }
 
-net::Task<void> delete_pod(Pass& pass, Action action) {
+/// A pod of a target that failed is on its way.
+void note_way_back(Pass& pass, const serving::ClusterObservation& seen) {
+  if (seen.rollout.state.phase != serving::RolloutPhase::kRollingBack) return;
+  pass.tools.rollouts.told_back(pass.key, pass.tools.clock.now());
+}
+
+net::Task<void> delete_pod(Pass& pass, const serving::ClusterObservation& seen, Action action) {
   const serving::PodObject* known = find_pod(pass, action.pod);
   if (known == nullptr) co_return;
   const std::string uid = known->uid;
@@ -105,6 +142,7 @@ net::Task<void> delete_pod(Pass& pass, Action action) {
   const Status done = co_await pass.tools.client.remove(pass.key, kube::kPods, key, options);
   if (done.ok()) {
     log_info("pod deleted", {{"pod", key.to_string()}, {"why", action.reason}});
+    note_way_back(pass, seen);
   } else if (kube::fault_of(done.error()) != kube::ApiFault::kNotFound) {
     pass.outcome.note(done.error(), "delete pod " + action.pod);
   }
@@ -114,8 +152,9 @@ net::Task<void> restart_engine(Pass& pass, const serving::ClusterObservation& se
   const serving::PodObject* known = find_pod(pass, action.pod);
   if (known == nullptr || known->engine_index < 0) co_return;
   const serving::PodObject pod = *known;
+  const Make make = make_of(pass, seen, action, pod.engine_image);
   OrderedJson body =
-      serving::render_pod_retell(*pass.object, pass.tools.settings.pods, seen.observed.target, pod);
+      serving::render_pod_retell(*make.owner, pass.tools.settings.pods, make.revision, pod);
   // A pod that changed since the plan was made is a conflict, and the next pass looks anew.
   body.push_back({{"op", "replace"},
                   {"path", "/metadata/resourceVersion"},
@@ -130,9 +169,11 @@ net::Task<void> restart_engine(Pass& pass, const serving::ClusterObservation& se
     co_return;
   }
   log_info("pod told a new revision", {{"pod", key.to_string()}, {"why", action.reason}});
+  note_way_back(pass, seen);
   pass.memory.pushed[pod.uid] = pass.tools.clock.now();
+  pass.memory.facts.erase(pod.uid);  // they were of the engine before
   const Status pushed = co_await pass.tools.door.push_config(
-      address_of(*pass.object, pod), serving::cluster_engine_config(pass.object->serving));
+      address_of(*pass.object, pod), serving::cluster_engine_config(make.owner->serving));
   if (!pushed.ok()) {
     // gather sends it again until noded reports it.
     log_debug("noded took no config", {{"pod", pod.name}, {"error", pushed.error().to_string()}});
@@ -155,7 +196,7 @@ net::Task<void> do_pod_deeds(Pass& pass, const serving::ClusterObservation& seen
         break;
       case ActionKind::kDrainPod:
       case ActionKind::kDeletePod:
-        if (taken.contains(action.pod)) co_await delete_pod(pass, action);
+        if (taken.contains(action.pod)) co_await delete_pod(pass, seen, action);
         break;
       case ActionKind::kRestartEngine:
         if (taken.contains(action.pod)) co_await restart_engine(pass, seen, action);
@@ -177,9 +218,11 @@ net::Task<void> adopt_pods(Pass& pass, const serving::ClusterObservation& seen) 
 }
 
 net::Task<void> confirm_pods(Pass& pass, const serving::ClusterObservation& seen) {
-  for (const std::string& name : seen.to_confirm) {
+  for (const serving::VerifiedPod& verified : seen.to_confirm) {
+    const std::string& name = verified.name;
     const serving::PodObject* pod = find_pod(pass, name);
-    if (pod == nullptr) continue;
+    // A deed of this very pass may have told it something else.
+    if (pod == nullptr || pod->told_revision != verified.told_revision) continue;
     kube::PatchOptions options;
     options.kind = kube::PatchKind::kJson;
     const Result<Json> done =

@@ -1,5 +1,6 @@
 #include "operator/cluster/report.h"
 
+#include <functional>
 #include <utility>
 
 #include "base/json_text.h"
@@ -56,28 +57,68 @@ net::Task<Status> write_status(Pass& pass, Json document) {
   }
 }
 
+/// The rollout went on to another phase or ring: what follows from it must not be forgotten. The
+/// first revision's way to its first pods is seen again from the pods alone.
+bool rollout_moved(const Json& before, const Json& status) {
+  const Json was = before.value("rollout", Json::object());
+  const Json is = status.value("rollout", Json::object());
+  const std::string old_phase = text_at(was, "phase");
+  const std::string phase = text_at(is, "phase");
+  const bool is_first = old_phase.empty() || old_phase == "None";
+  if (is_first && (phase.empty() || phase == "None" || phase == "Done")) return false;
+  for (const char* name : {"phase", "target", "ring"}) {
+    if (text_at(was, name) != text_at(is, name)) return true;
+  }
+  return false;
+}
+
 /// Whether nobody waits for this status: the counts moved, and what people act on did not.
-bool may_wait(const Pass& pass, const Json& status) {
+bool may_wait(const Pass& pass, const Json& before, const Json& status) {
   if (pass.object->is_deleting() || pass.outcome.error || !pass.outcome.troubles.empty()) {
     return false;
   }
-  const Result<Json> before = parse_json(pass.object->status);
-  if (!before.ok()) return false;
-  const auto was_available = condition_of(*before, "Available").status;
+  if (rollout_moved(before, status)) return false;
+  const auto was_available = condition_of(before, "Available").status;
   const bool same =
       (was_available.empty() ? "False" : was_available) == condition_of(status, "Available").status;
-  return same && transitions_between(pass.object->status, status).empty();
+  return same && transitions_between(before, status).empty();
 }
 
 /// Puts off a status that may wait, for kNewsPause at most after the first news.
-bool put_off(Pass& pass, const Json& status) {
-  if (!may_wait(pass, status)) return false;
+bool put_off(Pass& pass, const Json& before, const Json& status) {
+  if (!may_wait(pass, before, status)) return false;
   const TimePoint now = pass.tools.clock.now();
   if (!pass.memory.untold_since) pass.memory.untold_since = now;
   const Duration left = *pass.memory.untold_since + kNewsPause - now;
   if (left <= Duration::zero()) return false;
   pass.outcome.look_again(left);
   return true;
+}
+
+/// Whether the next pass, with this status and everything else as it is, would do nothing: what
+/// follows from a status is the next step of a rollout, and old revisions to be pruned.
+bool is_at_rest(const Pass& pass, const Json& before, const Json& status,
+                const serving::ClusterPlan& plan) {
+  if (pass.object->is_deleting() || pass.outcome.error || !pass.outcome.troubles.empty()) {
+    return false;
+  }
+  if (plan.plan.rollout) {
+    const serving::RolloutPhase phase = plan.plan.rollout->phase;
+    if (phase != serving::RolloutPhase::kNone && phase != serving::RolloutPhase::kDone) {
+      return false;
+    }
+  }
+  const std::string revision = text_at(before, "currentRevision");
+  return revision.empty() || revision == text_at(status, "currentRevision");
+}
+
+/// Notes that the event of this write will be no news. Before the write: the event often comes
+/// before the answer.
+void expect_echo(Pass& pass, const Json& before, const Json& status,
+                 const serving::ClusterPlan& plan) {
+  pass.scope.told.erase(pass.key);
+  if (!is_at_rest(pass, before, status, plan)) return;
+  pass.scope.told[pass.key] = std::hash<std::string>{}(dump_json(status));
 }
 
 /// No condition can say what keeps conditions from being written: log and Event do, once.
@@ -92,11 +133,9 @@ void tell_refusal(Pass& pass, const Error& error) {
 
 }  // namespace
 
-std::vector<Transition> transitions_between(const std::string& before, const Json& after) {
+std::vector<Transition> transitions_between(const Json& before, const Json& after) {
   std::vector<Transition> out;
-  const Result<Json> parsed = parse_json(before);
-  const Json old = parsed.ok() ? *parsed : Json::object();
-  const auto was = [&](const char* type) { return condition_of(old, type); };
+  const auto was = [&](const char* type) { return condition_of(before, type); };
   const auto is = [&](const char* type) { return condition_of(after, type); };
   const Told available = is("Available");
   if (available.status == "True" && was("Available").status != "True") {
@@ -124,7 +163,7 @@ std::vector<Transition> transitions_between(const std::string& before, const Jso
     out.push_back({weights.reason == "FetchFailed", weights.reason, weights.message});
   }
   const std::string revision = text_at(after, "currentRevision");
-  const std::string revision_before = text_at(old, "currentRevision");
+  const std::string revision_before = text_at(before, "currentRevision");
   if (!revision_before.empty() && revision != revision_before) {
     out.push_back({false, "RolledOut", "all pods run " + revision});
   }
@@ -135,14 +174,16 @@ net::Task<void> report(Pass& pass, const serving::ClusterObservation& seen,
                        const serving::ClusterPlan& plan) {
   const Json status = serving::status_of(*pass.object, seen, plan.plan, pass.outcome.troubles,
                                          pass.tools.clock.wall_now());
-  if (!serving::status_changed(*pass.object, status)) {
+  if (!serving::status_changed(seen.last_status, status)) {
     pass.memory.untold_since.reset();
     co_return;
   }
-  if (put_off(pass, status)) co_return;
+  if (put_off(pass, seen.last_status, status)) co_return;
+  expect_echo(pass, seen.last_status, status, plan);
   const Json document = serving::status_document(*pass.object, status);
   const Status written = co_await write_status(pass, document);
   if (!written.ok()) {
+    pass.scope.told.erase(pass.key);
     if (kube::fault_of(written.error()) != kube::ApiFault::kNotFound &&
         written.error().code != Code::kNotFound) {
       tell_refusal(pass, written.error());
@@ -152,11 +193,19 @@ net::Task<void> report(Pass& pass, const serving::ClusterObservation& seen,
   }
   pass.memory.status_refusal.clear();
   pass.memory.untold_since.reset();
-  for (Transition& event : transitions_between(pass.object->status, status)) {
+  pass.memory.decisions.clear();
+  for (Transition& event : transitions_between(seen.last_status, status)) {
     pass.tools.events.record(
         {kube::kModelServings, pass.key, pass.uid()},
         event.is_warning ? kube::EventKind::kWarning : kube::EventKind::kNormal,
         std::move(event.reason), std::move(event.message));
+  }
+  pass.tools.rollouts.count(plan.events);
+  for (const serving::RolloutEvent& event : plan.events) {
+    pass.tools.events.record(
+        {kube::kModelServings, pass.key, pass.uid()},
+        event.is_warning ? kube::EventKind::kWarning : kube::EventKind::kNormal, event.reason,
+        event.message);
   }
 }
 

@@ -27,8 +27,8 @@ struct Transition {
   bool operator==(const Transition&) const = default;
 };
 
-/// What people want to hear of when status went from one text to the next: Available and
+/// What people want to hear of when status went from one to the next: Available and
 /// CapacityBlocked flipped, Degraded with another reason, a revision runs everywhere. Pure.
-std::vector<Transition> transitions_between(const std::string& before, const Json& after);
+std::vector<Transition> transitions_between(const Json& before, const Json& after);
 
 }  // namespace kantha::cluster

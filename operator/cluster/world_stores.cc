@@ -2,19 +2,28 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <utility>
 
+#include "base/json_text.h"
 #include "base/rng.h"
+#include "operator/runtime/gated_sink.h"
 #include "operator/serving/children.h"
 
 namespace kantha::cluster {
 namespace {
 
-std::string child_selector() {
-  return std::string("app.kubernetes.io/managed-by=") + serving::kManagedBy;
-}
+constexpr const char* kManagedByLabel = "app.kubernetes.io/managed-by";
+
+std::string child_selector() { return std::string(kManagedByLabel) + "=" + serving::kManagedBy; }
 
 std::vector<std::string> child_index(const ChildObject& child) {
   return child.owner_uid.empty() ? std::vector<std::string>{} : std::vector{child.owner_uid};
+}
+
+std::vector<std::string> autoscaler_index(const ChildObject& hpa) {
+  if (hpa.serving.empty()) return {};
+  return {label_index_key({hpa.meta.key.name_space, hpa.serving})};
 }
 
 std::vector<std::string> pod_index(const StoredPod& stored) {
@@ -37,17 +46,80 @@ std::string serving_of(const StoredPod& stored) {
   return owner.substr(kind.size());
 }
 
+/// Whether a pass could come to anything else after a change.
+bool is_news(Scope&, const StoredPod& before, const StoredPod& after) {
+  serving::PodObject same = before.pod;
+  same.resource_version = after.pod.resource_version;
+  // A pod that was released to node autoscalers needs nothing more; one that is not, does.
+  if (same.is_protected) same.is_protected = after.pod.is_protected;
+  return same != after.pod;
+}
+bool is_news(Scope&, const ChildObject& before, const ChildObject& after) {
+  return !is_same_content(before, after);
+}
+bool is_news(Scope& scope, const serving::ClusterServing& before,
+             const serving::ClusterServing& after) {
+  const auto told = scope.told.find(after.meta.key);
+  if (told == scope.told.end()) return true;
+  const std::size_t digest = told->second;
+  scope.told.erase(told);
+  kube::ObjectMeta meta = before.meta;
+  meta.resource_version = after.meta.resource_version;
+  return meta != after.meta || before.serving != after.serving ||
+         before.problems != after.problems || std::hash<std::string>{}(after.status) != digest;
+}
+
+/// What is new is mostly what the operator itself has just made, and what a pod does next is worth
+/// a pass: one is enough for all of it.
+constexpr Duration kMoreToCome = std::chrono::seconds(1);
+
+Duration patience_with(const runtime::StoreChange<serving::ClusterServing>&) { return {}; }
+Duration patience_with(const runtime::StoreChange<ChildObject>& change) {
+  // An HPA is mostly somebody else's.
+  const bool is_ours = change.after && change.after->conditions.empty();
+  return !change.before && is_ours ? kMoreToCome : Duration();
+}
+Duration patience_with(const runtime::StoreChange<StoredPod>& change) {
+  if (!change.before) return kMoreToCome;
+  if (!change.after || change.before->pod.node == change.after->pod.node) return {};
+  serving::PodObject bound = change.before->pod;
+  bound.resource_version = change.after->pod.resource_version;
+  bound.node = change.after->pod.node;
+  return bound == change.after->pod ? kMoreToCome : Duration();
+}
+
+/// Takes over what was found out about the same content.
+template <class T>
+void keep_findings(runtime::Store<T>&, const runtime::StoreChange<T>&) {}
+void keep_findings(runtime::Store<ChildObject>& store,
+                   const runtime::StoreChange<ChildObject>& change) {
+  if (!change.before || !change.after || change.before->as_wanted == 0) return;
+  if (change.before->digest != change.after->digest) return;
+  store.amend(change.after, [&](ChildObject& child) {
+    child.text = {};
+    child.as_wanted = change.before->as_wanted;
+  });
+}
+
 /// Tells gate and queue about every change of a store.
 template <class T>
 void connect(Scope& scope, runtime::Store<T>& store, const WorldStores::Trigger& trigger) {
   const std::string_view plural = store.resource().plural;
-  store.on_change([&scope, plural, trigger](const runtime::StoreChange<T>& change) {
-    const kube::ObjectMeta& meta = change.after ? change.after->meta : change.before->meta;
+  store.on_change([&scope, &store, plural, trigger](const runtime::StoreChange<T>& change) {
+    keep_findings(store, change);
+    const auto& meta = change.after ? change.after->meta : change.before->meta;
     scope.gate.seen(plural, meta.key, change.after ? meta.uid : "", meta.resource_version,
                     meta.is_deleting());
+    const bool tells =
+        !change.before || !change.after || is_news(scope, *change.before, *change.after);
     for (const auto& object : {change.before, change.after}) {
-      if (object != nullptr && !serving_of(*object).empty()) {
-        trigger({object->meta.key.name_space, serving_of(*object)});
+      if (object == nullptr || serving_of(*object).empty()) continue;
+      const kube::ObjectKey owner{object->meta.key.name_space, serving_of(*object)};
+      // Who waits for a gate waits for events that tell nothing else, too.
+      if (scope.at_gate.erase(owner) > 0) {
+        trigger(owner, Duration());
+      } else if (tells) {
+        trigger(owner, patience_with(change));
       }
     }
   });
@@ -57,21 +129,13 @@ void connect(Scope& scope, runtime::Store<T>& store, const WorldStores::Trigger&
 template <class T>
 runtime::WatchSink gated_sink_of(Scope& scope, runtime::Store<T>& store,
                                  const WorldStores::Trigger& trigger) {
-  const std::string_view plural = store.resource().plural;
-  runtime::WatchSink sink = runtime::sink_of(store);
-  const auto and_gate = [&scope, plural](std::function<void(std::string)> inner) {
-    return [&scope, plural, inner = std::move(inner)](std::string version) {
-      inner(version);
-      scope.gate.seen_all(plural, version);
-    };
-  };
-  sink.publish = and_gate(std::move(sink.publish));
-  sink.seen_version = and_gate(std::move(sink.seen_version));
+  runtime::WatchSink sink =
+      runtime::gated(runtime::sink_of(store), scope.gate, store.resource().plural);
   sink.set_stale = [&scope, &store, trigger](bool is_stale) {
     if (is_stale == store.is_stale()) return;
     store.set_stale(is_stale);
     // Every object's condition says what can't be seen any more, and later that it can.
-    for (const auto& object : scope.servings.all()) trigger(object->meta.key);
+    scope.servings.for_each([&](const auto& object) { trigger(object->meta.key, Duration()); });
   };
   return sink;
 }
@@ -83,9 +147,18 @@ std::optional<HeldVersion> held_in(const runtime::Store<T>& store, const kube::O
   return HeldVersion{object->meta.uid, object->meta.resource_version, object->meta.is_deleting()};
 }
 
-constexpr std::array<const kube::Resource*, 6> kWatched = {
-    &kube::kModelServings,   &kube::kPods,      &kube::kServices, &kube::kPodDisruptionBudgets,
-    &kube::kServiceAccounts, &kube::kConfigMaps};
+/// Of a Scope or a const one.
+auto* children_in(auto& scope, std::string_view plural) {
+  for (auto* store :
+       {&scope.services, &scope.budgets, &scope.accounts, &scope.config_maps, &scope.autoscalers}) {
+    if (store->resource().plural == plural) return store;
+  }
+  return static_cast<decltype(&scope.services)>(nullptr);
+}
+
+constexpr std::array<const kube::Resource*, 7> kWatched = {
+    &kube::kModelServings,   &kube::kPods,       &kube::kServices, &kube::kPodDisruptionBudgets,
+    &kube::kServiceAccounts, &kube::kConfigMaps, &kAutoscalers};
 
 }  // namespace
 
@@ -100,13 +173,15 @@ Scope::Scope(std::string name_space)
       services(kube::kServices, child_object_from_json, child_index),
       budgets(kube::kPodDisruptionBudgets, child_object_from_json, child_index),
       accounts(kube::kServiceAccounts, child_object_from_json, child_index),
-      config_maps(kube::kConfigMaps, bare_child_from_json, child_index) {}
+      config_maps(kube::kConfigMaps, bare_child_from_json, child_index),
+      autoscalers(kAutoscalers, autoscaler_from_json, autoscaler_index) {}
 
 const runtime::Store<ChildObject>* Scope::children_of(std::string_view plural) const {
-  for (const auto* store : {&services, &budgets, &accounts, &config_maps}) {
-    if (store->resource().plural == plural) return store;
-  }
-  return nullptr;
+  return children_in(*this, plural);
+}
+
+runtime::Store<ChildObject>* Scope::children_of(std::string_view plural) {
+  return children_in(*this, plural);
 }
 
 std::optional<Error> Scope::trouble_of(std::string_view plural) const {
@@ -118,7 +193,7 @@ std::optional<Error> Scope::trouble_of(std::string_view plural) const {
 
 bool Scope::is_ready() const {
   if (!servings.is_synced() || !pods.is_synced()) return false;
-  const std::array stores = {&services, &budgets, &accounts, &config_maps};
+  const std::array stores = {&services, &budgets, &accounts, &config_maps, &autoscalers};
   return std::all_of(stores.begin(), stores.end(), [&](const auto* store) {
     return store->is_synced() || trouble_of(store->resource().plural);
   });
@@ -140,6 +215,7 @@ std::vector<const kube::Resource*> Scope::stale_kinds() const {
   look(budgets, kube::kPodDisruptionBudgets);
   look(accounts, kube::kServiceAccounts);
   look(config_maps, kube::kConfigMaps);
+  look(autoscalers, kAutoscalers);
   return out;
 }
 
@@ -173,7 +249,7 @@ WorldStores::WorldStores(boost::asio::any_io_executor executor, const Clock& clo
 WorldStores::~WorldStores() = default;
 
 void WorldStores::add_watchers(Scope& scope) {
-  const auto add = [&](auto& store, std::string selector,
+  const auto add = [&](auto& store, std::string selector, kube::MemberNames unread = {},
                        kube::Content content = kube::Content::kWhole) {
     connect(scope, store, trigger_);
     const std::uint64_t seed =
@@ -183,16 +259,27 @@ void WorldStores::add_watchers(Scope& scope) {
     options.name_space = scope.name_space;
     options.label_selector = std::move(selector);
     options.content = content;
+    options.unread = unread;
     scope.watchers.push_back(std::make_unique<runtime::Watcher>(
         executor_, clock_, seed, client_, metrics_, std::move(options),
         gated_sink_of(scope, store, trigger_)));
   };
+  scope.servings.on_change([&scope](const runtime::StoreChange<serving::ClusterServing>& change) {
+    const bool is_scaled = change.after && change.after->serving.spec.autoscaling;
+    const kube::ObjectKey& key = (change.after ? change.after : change.before)->meta.key;
+    if (is_scaled) {
+      scope.scaled.insert(key);
+    } else {
+      scope.scaled.erase(key);
+    }
+  });
   add(scope.servings, "");
-  add(scope.pods, child_selector());
-  add(scope.services, child_selector());
-  add(scope.budgets, child_selector());
-  add(scope.accounts, child_selector());
-  add(scope.config_maps, child_selector(), kube::Content::kMetadata);
+  add(scope.pods, child_selector(), serving::kUnreadOfPods);
+  add(scope.services, child_selector(), kUnreadOfChildren);
+  add(scope.budgets, child_selector(), kUnreadOfChildren);
+  add(scope.accounts, child_selector(), kUnreadOfChildren);
+  add(scope.config_maps, child_selector(), {}, kube::Content::kMetadata);
+  add(scope.autoscalers, "");
 }
 
 Scope* WorldStores::scope_of(const std::string& name_space) {
@@ -218,9 +305,15 @@ std::size_t WorldStores::pod_count() const {
   return count;
 }
 
-bool WorldStores::is_watched(std::string_view plural) {
-  return std::any_of(kWatched.begin(), kWatched.end(),
-                     [&](const auto* resource) { return resource->plural == plural; });
+bool Scope::will_show(std::string_view plural, const Json* answer) const {
+  if (plural == kube::kModelServings.plural) return true;
+  const auto* children = children_of(plural);
+  if (children == nullptr && plural != kube::kPods.plural) return false;
+  if (children != nullptr && (children->is_stale() || !children->is_synced())) return false;
+  if (answer == nullptr) return true;
+  const auto metadata = answer->find("metadata");
+  return metadata != answer->end() &&
+         text_at(*metadata, "labels", kManagedByLabel) == serving::kManagedBy;
 }
 
 net::Task<void> WorldStores::run() {

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -35,11 +39,19 @@ struct Scope {
   runtime::Store<ChildObject> budgets;
   runtime::Store<ChildObject> accounts;
   runtime::Store<ChildObject> config_maps;  ///< without content: revisions are immutable
+  runtime::Store<ChildObject> autoscalers;  ///< everybody's: ours, and those that are in its way
+  std::set<kube::ObjectKey> scaled;         ///< ModelServings with spec.autoscaling
   runtime::WriteGate gate;
+  /// ModelServings whose pass waits for the gate; each is woken by the next event about it.
+  std::unordered_set<kube::ObjectKey> at_gate;
+  /// Digests of status texts after which a pass had nothing left to do: their events are no news.
+  /// Each is for the next event about its ModelServing.
+  std::unordered_map<kube::ObjectKey, std::size_t> told;
   std::vector<std::unique_ptr<runtime::Watcher>> watchers;  ///< in the order of the stores above
 
   /// The store of a kind of child; nullptr for others.
   const runtime::Store<ChildObject>* children_of(std::string_view plural) const;
+  runtime::Store<ChildObject>* children_of(std::string_view plural);
   /// Whether stores may be acted on: servings and pods are whole, and every other kind is whole or
   /// refused to us (that kind is then left alone).
   bool is_ready() const;
@@ -50,12 +62,16 @@ struct Scope {
   /// Why a kind can't be watched, if it can't.
   std::optional<Error> trouble_of(std::string_view plural) const;
   std::optional<HeldVersion> held(std::string_view plural, const kube::ObjectKey& key) const;
+  /// Whether a write will be seen in a store, so that it makes sense to wait for it. `answer`: the
+  /// object as it was written (nullptr: it was deleted); without our label no watch has it. A kind
+  /// of child that is refused to us shows nothing.
+  bool will_show(std::string_view plural, const Json* answer) const;
 };
 
 class WorldStores {
  public:
-  /// Called with the ModelServing that a change concerns.
-  using Trigger = std::function<void(const kube::ObjectKey& serving)>;
+  /// Called with the ModelServing that a change concerns, and how long it may wait for others.
+  using Trigger = std::function<void(const kube::ObjectKey& serving, Duration wait)>;
 
   WorldStores(boost::asio::any_io_executor executor, const Clock& clock, std::uint64_t seed,
               kube::ApiClient& client, MetricRegistry& metrics,
@@ -73,7 +89,6 @@ class WorldStores {
   std::size_t ready_count() const;
   /// Pods of all objects, for the deletion breaker.
   std::size_t pod_count() const;
-  static bool is_watched(std::string_view plural);
 
   /// Runs every watcher until stop().
   net::Task<void> run();

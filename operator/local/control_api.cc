@@ -1,27 +1,20 @@
 #include "operator/local/control_api.h"
 
 #include "base/json_fields.h"
+#include "base/net/json_answer.h"
 #include "operator/local/local_rules.h"
 #include "operator/serving/types.h"
 
 namespace kantha::local {
 namespace {
 
-net::HttpResponse json_answer(int status, const Json& body) {
-  net::HttpResponse out;
-  out.status = status;
-  out.headers.set("Content-Type", "application/json");
-  out.body = dump_json(body);
-  return out;
-}
-
 net::HttpResponse failure(int status, const std::string& reason, const std::string& message) {
-  return json_answer(status, {{"kind", "Status"},
-                              {"apiVersion", "v1"},
-                              {"status", "Failure"},
-                              {"reason", reason},
-                              {"message", message},
-                              {"code", status}});
+  return net::json_answer(status, {{"kind", "Status"},
+                                   {"apiVersion", "v1"},
+                                   {"status", "Failure"},
+                                   {"reason", reason},
+                                   {"message", message},
+                                   {"code", status}});
 }
 
 /// spec.replicas of a Scale object.
@@ -57,7 +50,19 @@ net::HttpResponse answer_scale(const net::HttpRequest& request, const ControlTar
   if (const Status done = target.scale(*replicas); !done.ok()) {
     return failure(409, "Conflict", done.error().message);
   }
-  return json_answer(200, scale_object(target, *replicas));
+  return net::json_answer(200, scale_object(target, *replicas));
+}
+
+net::HttpResponse answer_patch(const net::HttpRequest& request, const ControlTarget& target) {
+  const Result<Json> patch = parse_json(request.body);
+  if (!patch.ok()) return failure(400, "BadRequest", patch.error().message);
+  if (const Status done = target.patch(*patch); !done.ok()) {
+    const Error& error = done.error();
+    const bool invalid = error.code == Code::kInvalidArgument;
+    const std::string at = error.field.empty() ? "" : error.field + ": ";
+    return failure(invalid ? 422 : 409, invalid ? "Invalid" : "Conflict", at + error.message);
+  }
+  return net::json_answer(200, target.object());
 }
 
 }  // namespace
@@ -69,11 +74,14 @@ net::HttpResponse answer_control(const net::HttpRequest& request, const ControlT
   if (path != kModelServingsPath && path != own) {
     return failure(404, "NotFound", "nothing at " + path + "; this world serves " + own);
   }
+  if (path == own && request.method == "PATCH" && target.patch) {
+    return answer_patch(request, target);
+  }
   if (request.method != "GET") return failure(405, "MethodNotAllowed", "expected GET");
-  if (path == own) return json_answer(200, target.object());
-  return json_answer(200, {{"kind", std::string(serving::kKind) + "List"},
-                           {"apiVersion", serving::kApiVersion},
-                           {"items", Json::array({target.object()})}});
+  if (path == own) return net::json_answer(200, target.object());
+  return net::json_answer(200, {{"kind", std::string(serving::kKind) + "List"},
+                                {"apiVersion", serving::kApiVersion},
+                                {"items", Json::array({target.object()})}});
 }
 
 }  // namespace kantha::local

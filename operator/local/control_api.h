@@ -11,6 +11,9 @@
 ///
 ///   GET /apis/serving.kantha.dev/v1alpha1/modelservings               a list with one item
 ///   GET /apis/serving.kantha.dev/v1alpha1/modelservings/{name}        the object
+///   PATCH /apis/serving.kantha.dev/v1alpha1/modelservings/{name}      spec.rollout's paused,
+///   abort,
+///                                                                   promote, as a merge patch
 ///   PUT /apis/serving.kantha.dev/v1alpha1/modelservings/{name}/scale  {"spec":{"replicas":3}}
 ///
 /// Paths and bodies are those of the Kubernetes API, without a namespace; errors are its Status
@@ -24,6 +27,7 @@ struct ControlTarget {
   std::string name;
   std::function<Json()> object;  ///< spec and status now
   std::function<Status(std::int64_t replicas)> scale;
+  std::function<Status(const Json& patch)> patch = {};
 };
 
 /// Answers one request; pure but for the target's functions.

@@ -70,6 +70,9 @@ ProcessSpec LocalPod::noded_command() const {
   if (!target_.api_keys_path.empty()) {
     spec.args.insert(spec.args.end(), {"--api-keys-file", target_.api_keys_path});
   }
+  if (!target_.golden_path.empty()) {
+    spec.args.insert(spec.args.end(), {"--golden-prompts", target_.golden_path});
+  }
   spec.args.insert(spec.args.end(),
                    {"--requests-per-minute", std::to_string(limits.requests_per_minute),
                     "--tokens-per-minute", std::to_string(limits.tokens_per_minute)});
@@ -186,15 +189,17 @@ void LocalPod::note_state(Result<noded::PodState> answer, pid_t asked_pid) {
 }
 
 std::optional<serving::FleetMember> LocalPod::fleet_member() const {
-  const bool welcome = process_ && !facts_.terminating && !facts_.drain_deadline && facts_.state &&
-                       facts_.state->phase == noded::EnginePhase::kReady &&
-                       setting_.clock.now() - facts_.state_at <= kStateFreshFor;
-  if (!welcome) return std::nullopt;
+  const bool there = process_ && !facts_.terminating && !facts_.drain_deadline && facts_.state &&
+                     facts_.state->phase != noded::EnginePhase::kDraining &&
+                     setting_.clock.now() - facts_.state_at <= kStateFreshFor;
+  if (!there) return std::nullopt;
   serving::FleetMember out;
+  out.ready = facts_.state->phase == noded::EnginePhase::kReady;
   out.id = facts_.name;
   out.peer = {facts_.name, "unix:" + peer_socket(), target_.serving.served_name(),
               serving::short_revision(facts_.told_revision)};
-  out.made_as = facts_.pod_revision;
+  // Whatever their engines are: a stream whose new engine crashes goes on at an old one.
+  out.made_as = target_.serving.served_name() + "\n" + target_.model_path;
   out.incarnation = std::to_string(process_->pid());
   return out;
 }

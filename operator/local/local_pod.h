@@ -39,6 +39,7 @@ struct PodTarget {
   serving::Revision revision;
   std::string model_path;
   std::string api_keys_path;  ///< empty: no key is asked for
+  std::string golden_path;    ///< empty: there are no golden prompts
 };
 
 /// Guarantees: a noded that ends is started again with growing pauses (RestartBackoff), unless it
@@ -66,7 +67,7 @@ class LocalPod : public std::enable_shared_from_this<LocalPod> {
   bool gone() const { return facts_.terminating && !process_; }
   const PodFacts& facts() const { return facts_; }
   const std::string& dir() const { return dir_; }
-  /// It may be sent to by the others now.
+  /// As the others are told of it; nothing: nobody answers there, or it leaves.
   std::optional<serving::FleetMember> fleet_member() const;
   /// Tells noded which pods may send requests to each other.
   net::Task<Status> tell_fleet(noded::FleetView view);

@@ -26,15 +26,10 @@ serving::Problems local_problems(const serving::ModelServing& serving) {
                                         std::to_string(kLocalReplicasMax) + " pods, got " +
                                         std::to_string(serving.replicas_or_default())});
   }
-  return out;
-}
-
-std::vector<std::string> local_notices(const serving::ModelServing& serving) {
-  std::vector<std::string> out;
-  const serving::ModelServingSpec& spec = serving.spec;
-  if (spec.autoscaling) {
-    out.push_back("spec.autoscaling has no effect in the local world; replicas stay at " +
-                  std::to_string(serving.replicas_or_default()));
+  if (spec.autoscaling && spec.autoscaling->max_replicas > kLocalReplicasMax) {
+    out.push_back({"spec.autoscaling.maxReplicas",
+                   "the local world runs at most " + std::to_string(kLocalReplicasMax) +
+                       " pods, got " + std::to_string(spec.autoscaling->max_replicas)});
   }
   return out;
 }

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "operator/serving/types.h"
 
 /// What a ModelServing may ask of the local world. Pure but for one look at the image path.
@@ -13,8 +10,5 @@ inline constexpr std::int64_t kLocalReplicasMax = 64;
 /// Problems that keep the object from running here: sources other than hostPath, an image that is
 /// no program, more than 64 replicas.
 serving::Problems local_problems(const serving::ModelServing& serving);
-
-/// Fields that are valid but have no effect here, as sentences.
-std::vector<std::string> local_notices(const serving::ModelServing& serving);
 
 }  // namespace kantha::local

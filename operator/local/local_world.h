@@ -10,15 +10,20 @@
 #include "base/net/http_client.h"
 #include "base/net/http_server.h"
 #include "base/net/task_group.h"
+#include "operator/local/autoscaler.h"
 #include "operator/local/condition_log.h"
 #include "operator/local/local_pod.h"
 #include "operator/local/places.h"
 #include "operator/local/replicas_owner.h"
+#include "operator/local/rollout_file.h"
+#include "operator/local/rollout_verbs.h"
 #include "operator/local/spec_file.h"
 #include "operator/local/vacancy.h"
 #include "operator/local/world_dir.h"
 #include "operator/local/world_view.h"
 #include "operator/serving/plan.h"
+#include "operator/serving/plan_rollout.h"
+#include "operator/serving/rollout_evidence.h"
 
 /// The world without Kubernetes: one ModelServing file, processes for pods, no daemon.
 ///
@@ -38,6 +43,8 @@ struct WorldOptions {
   /// A noded that answers no question for so long is killed and started again; connections that
   /// waited for it then get the next one.
   Duration noded_hung_after = std::chrono::seconds(30);
+  /// How often the pressure is looked at, with spec.autoscaling.
+  Duration scale_every = std::chrono::seconds(5);
 };
 
 /// What the world tells while it runs; called on the executor. Both must return soon.
@@ -71,22 +78,37 @@ class LocalWorld {
     serving::Revision revision;
     std::string model_path;
     std::string api_keys_path;
+    std::string golden_path;
 
-    PodTarget target() const { return {serving, revision, model_path, api_keys_path}; }
+    PodTarget target() const { return {serving, revision, model_path, api_keys_path, golden_path}; }
   };
 
   Result<Desired> desired_from(serving::ModelServingFile file) const;
+  Result<Desired> desired_of(serving::ModelServing serving) const;
   Status open_sockets();
   Status check_programs() const;
   void adopt_spec(Desired desired);
   void look_at_file();
   Status scale(std::int64_t replicas);
+  void look_at_pressure();
+  void look_at_zero();
+  void take_count(std::int64_t wanted);
+  std::string holds_scale_in() const;
+  bool somebody_knocks() const;
+  void set_replicas(std::int64_t replicas);
+  Status patch(const Json& patch);
   serving::Observed gather() const;
   void reconcile();
+  /// Moves the rollout on, and divides the pods of `observed` as it says.
+  void roll_out(serving::Observed& observed);
+  void refresh_last_good();
+  void gather_evidence(const serving::Observed& observed);
+  /// What a deed's pod is to run.
+  PodTarget target_of(const serving::Action& action) const;
   void apply(const serving::Action& action);
-  void restart_engine(LocalPod& pod);
+  void restart_engine(LocalPod& pod, PodTarget target);
   void note_outcome(const std::string& pod, const Status& outcome);
-  void create_pod(std::int64_t ordinal);
+  void create_pod(std::int64_t ordinal, PodTarget target);
   void remove_gone_pods();
   void answer_for_no_pod();
   void tell_fleet();
@@ -113,8 +135,16 @@ class LocalWorld {
   PodSetting setting_;
   Desired desired_;
   ReplicasOwner replicas_;
+  Autoscaler autoscaler_;
   std::map<std::int64_t, std::shared_ptr<LocalPod>> pods_;
   serving::FleetPlan fleet_;
+  std::optional<RolloutFile> rollout_file_;
+  serving::RolloutState rollout_;
+  serving::RolloutEvidence evidence_;
+  std::vector<serving::Decision> rollout_decisions_;
+  RolloutVerbs verbs_;
+  std::string last_good_text_;        ///< of which last_good_ was made
+  std::optional<Desired> last_good_;  ///< where a rollout that fails goes back to
   ConditionLog conditions_;
   WorldView view_;
   TimePoint looked_at_{};

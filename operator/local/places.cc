@@ -70,6 +70,19 @@ Result<std::string> find_model(const std::string& host_path, const std::string& 
   return out;
 }
 
+Result<std::string> find_golden_prompts(const std::string& config_map,
+                                        const std::string& yaml_file) {
+  if (config_map.empty()) return std::string();
+  std::error_code error;
+  const fs::path path =
+      fs::absolute(fs::path(yaml_file).parent_path() / config_map / serving::kGoldenFile, error)
+          .lexically_normal();
+  if (fs::exists(path, error)) return path.string();
+  Error out = not_found("no golden prompts at " + path.string());
+  out.field = "spec.rollout.gates.goldenPrompts.configMap";
+  return out;
+}
+
 Result<std::string> find_api_keys(const std::string& auth_secret, const std::string& yaml_file) {
   if (auth_secret.empty()) return std::string();
   std::error_code error;

@@ -39,4 +39,9 @@ Result<std::string> find_model(const std::string& host_path, const std::string& 
 /// the place.
 Result<std::string> find_api_keys(const std::string& auth_secret, const std::string& yaml_file);
 
+/// The golden prompts for spec.rollout.gates.goldenPrompts.configMap: prompts.json in the folder of
+/// that name beside the YAML file. Empty when there are none; kNotFound names the place.
+Result<std::string> find_golden_prompts(const std::string& config_map,
+                                        const std::string& yaml_file);
+
 }  // namespace kantha::local

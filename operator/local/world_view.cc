@@ -9,6 +9,7 @@ namespace kantha::local {
 namespace {
 
 constexpr std::size_t kPodsMax = 10'000;
+constexpr std::size_t kDecisionsMax = 64;
 constexpr std::int64_t kCountMax = INT64_MAX;
 
 Json pod_json(const PodView& pod) {
@@ -82,6 +83,16 @@ Status read_counts(const JsonFields& status, serving::ReplicaCounts& out) {
   return ok_status();
 }
 
+Status read_scaling(const JsonFields& status, WorldView& out) {
+  TRY(const Json* decisions, status.array("decisions", kDecisionsMax));
+  if (decisions != nullptr) out.decisions = serving::decisions_from_json(*decisions);
+  TRY(const Json* scaling, status.array("scaling", kPodsMax));
+  for (std::size_t i = 0; scaling != nullptr && i < scaling->size(); ++i) {
+    if ((*scaling)[i].is_string()) out.scaling.push_back((*scaling)[i].get<std::string>());
+  }
+  return ok_status();
+}
+
 Status read_status(const JsonFields& status, WorldView& out) {
   TRY(out.endpoint, text_of(status, "endpoint"));
   TRY(out.target_revision, text_of(status, "targetRevision"));
@@ -97,7 +108,7 @@ Status read_status(const JsonFields& status, WorldView& out) {
         condition_from_json((*conditions)[i], "status.conditions[" + std::to_string(i) + "]"));
     out.conditions.push_back(std::move(condition));
   }
-  return ok_status();
+  return read_scaling(status, out);
 }
 
 }  // namespace
@@ -158,7 +169,9 @@ Json status_json(const WorldView& view, std::int64_t generation) {
           {"targetRevision", view.target_revision},
           {"conditions", conditions},
           {"endpoint", view.endpoint},
-          {"pods", pods}};
+          {"pods", pods},
+          {"decisions", serving::decisions_json(view.decisions)},
+          {"scaling", view.scaling}};
 }
 
 Result<WorldView> world_view_from_json(const Json& object) {

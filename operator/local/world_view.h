@@ -41,11 +41,18 @@ struct WorldView {
   std::string target_revision;  ///< short
   std::vector<ConditionView> conditions;
   std::vector<PodView> pods;
+  std::vector<serving::Decision> decisions = {};  ///< the last ones, oldest first
+  /// How the count of pods comes about, as lines; where this world scales by itself.
+  std::vector<std::string> scaling = {};
   bool operator==(const WorldView&) const = default;
 
   /// The status of a condition; kUnknown when there is none of that type.
   serving::ConditionStatus status_of(std::string_view type) const;
   std::string message_of(std::string_view type) const;
+  /// It has no pod, and the next request starts one.
+  bool is_asleep() const {
+    return counts.wanted == 0 && status_of("ScalingActive") == serving::ConditionStatus::kTrue;
+  }
 };
 
 /// How one pod looks now.

@@ -75,7 +75,13 @@ Result<ClusterServing> cluster_serving_from_json(const Json& object) {
     }
   }
   out.status = status_text(object);
+  out.status.shrink_to_fit();
   return out;
+}
+
+Json status_from_text(const std::string& text) {
+  Result<Json> status = parse_json(text);
+  return status.ok() && status->is_object() ? std::move(status).value() : Json::object();
 }
 
 }  // namespace kantha::serving

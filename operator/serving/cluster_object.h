@@ -24,6 +24,7 @@ struct ClusterServing {
   /// may be touched.
   Problems problems;
   /// status as last written, compact JSON with sorted keys; "{}" before the first write.
+  /// status_from_text reads it.
   std::string status = "{}";
 
   bool is_deleting() const { return meta.is_deleting(); }
@@ -37,5 +38,9 @@ Result<ClusterServing> cluster_serving_from_json(const Json& object);
 /// Whether a JSON value stays within a size and a depth. Looks at no more than it has to, and does
 /// not recurse.
 bool json_fits(const Json& json, std::size_t bytes_max, std::size_t depth_max);
+
+/// ClusterServing::status as JSON; what is no object (a person may have edited it) counts as an
+/// empty one.
+Json status_from_text(const std::string& text);
 
 }  // namespace kantha::serving

@@ -92,6 +92,8 @@ Revision cluster_revision_of(const ModelServing& serving, const ClusterSettings&
   if (gateway.limits.requests_per_minute > 0 || gateway.limits.tokens_per_minute > 0) {
     pod["rates"] = {gateway.limits.requests_per_minute, gateway.limits.tokens_per_minute};
   }
+  const std::string& golden = serving.spec.rollout.gates.golden_prompts_config_map;
+  if (!golden.empty()) pod["golden"] = golden;
   pod["name"] = serving.served_name();
   pod["drain"] = serving.spec.drain.timeout_seconds;
   OrderedJson whole;

@@ -11,25 +11,24 @@ std::int64_t unix_ms(WallTime time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
-/// The pods that were made as that one, itself too; nobody when it is alone.
+/// The ready pods that were made as that one, itself too; nobody when it is alone.
 std::vector<noded::FleetPeer> peers_of(const FleetMember& member,
-                                       const std::vector<FleetMember>& ready) {
+                                       const std::vector<FleetMember>& members) {
   std::vector<noded::FleetPeer> out;
-  for (const FleetMember& other : ready) {
-    if (other.made_as == member.made_as && out.size() < noded::kFleetPeersMax) {
-      out.push_back(other.peer);
-    }
+  for (const FleetMember& other : members) {
+    const bool is_peer = other.ready && other.made_as == member.made_as;
+    if (is_peer && out.size() < noded::kFleetPeersMax) out.push_back(other.peer);
   }
-  if (out.size() < 2) out.clear();
+  if (member.ready && out.size() < 2) out.clear();
   return out;
 }
 
 }  // namespace
 
-bool FleetPlan::observe(const std::string& serving, const std::vector<FleetMember>& ready) {
+bool FleetPlan::observe(const std::string& serving, const std::vector<FleetMember>& members) {
   const auto found = servings_.find(serving);
-  if (found == servings_.end() && ready.size() < 2) return false;
-  if (ready.empty()) {
+  if (found == servings_.end() && members.size() < 2) return false;
+  if (members.empty()) {
     servings_.erase(found);
     pending_.erase(serving);
     return false;
@@ -37,12 +36,12 @@ bool FleetPlan::observe(const std::string& serving, const std::vector<FleetMembe
   Receivers& before = servings_[serving];
   Receivers next;
   bool changed = false;
-  for (const FleetMember& member : ready) {
+  for (const FleetMember& member : members) {
     const auto known = before.find(member.id);
     const bool is_known = known != before.end() && known->second.incarnation == member.incarnation;
     Receiver receiver = is_known ? std::move(known->second) : Receiver();
     receiver.incarnation = member.incarnation;
-    receiver.wanted = peers_of(member, ready);
+    receiver.wanted = peers_of(member, members);
     changed = changed || receiver.wanted != receiver.told;
     next.emplace(member.id, std::move(receiver));
   }

@@ -13,18 +13,22 @@
 /// Who is to be told which pods may send requests to each other, and when. Plain data over `now`,
 /// the same in both worlds; one thread.
 ///
-/// Told are the ready pods of one ModelServing that were made alike, when there are two of them or
-/// more, and only when something changed: a pod came, left, became ready, or its noded began anew.
+/// Told are the pods of one ModelServing that were made alike, when there are two of them or more,
+/// of those that are ready, and only when something changed: a pod came, left, became ready, or its
+/// noded began anew.
 /// Loads are no part of it (the pods tell each other), so that an idle fleet costs one call a pod
 /// in five minutes, which mends what got lost.
 namespace kantha::serving {
 
-/// A ready pod.
+/// A pod whose noded answers.
 struct FleetMember {
   std::string id;           ///< unique over all objects: its uid
   noded::FleetPeer peer;    ///< as the others are told
   std::string made_as;      ///< pods of another one are no peers: they may serve another model
   std::string incarnation;  ///< of its noded: another one has forgotten what it was told
+  /// One that is not is nobody's peer, and is told of those who are, so that what it accepts
+  /// meanwhile does not wait for its own engine.
+  bool ready = true;
 };
 
 struct FleetPlanPolicy {
@@ -38,9 +42,8 @@ class FleetPlan {
  public:
   explicit FleetPlan(FleetPlanPolicy policy = {}) : policy_(policy) {}
 
-  /// The ready pods of one object, as they are now; none forgets it. True when somebody has to be
-  /// told.
-  bool observe(const std::string& serving, const std::vector<FleetMember>& ready);
+  /// The pods of one object, as they are now; none forgets it. True when somebody has to be told.
+  bool observe(const std::string& serving, const std::vector<FleetMember>& members);
 
   struct Message {
     std::string serving;

@@ -31,16 +31,16 @@ void read_condition(const Json& entry, LastStatus& out) {
 
 }  // namespace
 
-LastStatus last_status_of(const std::string& status) {
+LastStatus last_status_of(const Json& status) {
   LastStatus out;
-  const Result<Json> json = parse_json(status);
-  if (!json.ok() || !json->is_object()) return out;
-  out.desired_replicas = count(*json, "desiredReplicas");
-  out.updated_replicas = count(*json, "updatedReplicas").value_or(0);
-  out.current_revision = text_at(*json, "currentRevision");
-  out.target_revision = text_at(*json, "targetRevision");
-  const auto conditions = json->find("conditions");
-  if (conditions == json->end() || !conditions->is_array()) return out;
+  out.desired_replicas = count(status, "desiredReplicas");
+  out.updated_replicas = count(status, "updatedReplicas").value_or(0);
+  out.current_revision = text_at(status, "currentRevision");
+  out.target_revision = text_at(status, "targetRevision");
+  const auto decisions = status.find("decisions");
+  if (decisions != status.end()) out.decisions = decisions_from_json(*decisions);
+  const auto conditions = status.find("conditions");
+  if (conditions == status.end() || !conditions->is_array()) return out;
   for (const Json& entry : *conditions) read_condition(entry, out);
   return out;
 }

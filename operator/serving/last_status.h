@@ -4,7 +4,9 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "operator/serving/decision.h"
 #include "operator/serving/plan.h"
 
 /// What the operator wrote into an object's status the last time. Pure; any thread.
@@ -21,10 +23,11 @@ struct LastStatus {
   std::string current_revision;
   std::string target_revision;
   std::map<std::string, LastCondition> conditions;
+  std::vector<Decision> decisions;
 };
 
-/// Reads ClusterServing::status. What is missing or wrong (a person may have edited it) counts as
-/// never written.
-LastStatus last_status_of(const std::string& status);
+/// Reads status_from_text's object. What is missing or wrong (a person may have edited it) counts
+/// as never written.
+LastStatus last_status_of(const Json& status);
 
 }  // namespace kantha::serving

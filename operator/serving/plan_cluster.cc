@@ -40,8 +40,8 @@ ClusterPlan plan_deletion(const ClusterObservation& seen, TimePoint now) {
   return out;
 }
 
-ClusterPlan plan_hold(const ClusterServing& owner, const ClusterObservation& seen, TimePoint now) {
-  const LastStatus last = last_status_of(owner.status);
+ClusterPlan plan_hold(const ClusterObservation& seen, TimePoint now) {
+  const LastStatus last = last_status_of(seen.last_status);
   const auto existing = static_cast<std::int64_t>(seen.observed.pods.size());
   Observed held = seen.observed;
   held.serving.spec.replicas = last.desired_replicas.value_or(existing);
@@ -61,13 +61,36 @@ ClusterPlan plan_hold(const ClusterServing& owner, const ClusterObservation& see
   return out;
 }
 
+ClusterPlan plan_service(const ClusterObservation& seen, Moment at, const Verdict& verdict) {
+  const RolloutView& view = seen.rollout;
+  RolloutStep step = plan_rollout(
+      view.state, {seen.observed, view.good_revision, view.target_spec, verdict, view.image},
+      at.wall);
+  Observed divided = seen.observed;
+  divided.split = std::move(step.split);
+  ClusterPlan out{.plan = plan(divided, at.now), .events = std::move(step.events)};
+  out.pull_on = std::move(step.pull_on);
+  out.write_first = step.state.phase == RolloutPhase::kRollingBack &&
+                    view.state.phase != RolloutPhase::kRollingBack;
+  for (Condition& condition : out.plan.conditions) {
+    if (condition.type == "Progressing") condition = progress_condition(step.state, condition);
+  }
+  for (const RolloutEvent& event : out.events) {
+    out.plan.decisions.push_back({"Rollout", std::string(rollout_phase_name(view.state.phase)),
+                                  std::string(rollout_phase_name(step.state.phase)), event.reason,
+                                  event.message, at.wall});
+  }
+  out.plan.rollout = std::move(step.state);
+  return out;
+}
+
 }  // namespace
 
-ClusterPlan plan_cluster(const ClusterServing& owner, const ClusterObservation& seen,
-                         TimePoint now) {
-  if (owner.is_deleting()) return plan_deletion(seen, now);
-  if (!seen.hold_reason.empty()) return plan_hold(owner, seen, now);
-  return {plan(seen.observed, now)};
+ClusterPlan plan_cluster(const ClusterServing& owner, const ClusterObservation& seen, Moment at,
+                         const Verdict& verdict) {
+  if (owner.is_deleting()) return plan_deletion(seen, at.now);
+  if (!seen.hold_reason.empty()) return plan_hold(seen, at.now);
+  return plan_service(seen, at, verdict);
 }
 
 }  // namespace kantha::serving

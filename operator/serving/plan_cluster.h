@@ -2,6 +2,7 @@
 
 #include "operator/serving/observe_cluster.h"
 #include "operator/serving/plan.h"
+#include "operator/serving/plan_rollout.h"
 
 /// The plan for an object of a cluster: plan(), and what a cluster adds to it. Pure; any thread.
 namespace kantha::serving {
@@ -10,6 +11,11 @@ struct ClusterPlan {
   Plan plan;
   /// The object is being deleted and nothing of it needs us any more: its finalizer may go.
   bool release_finalizer = false;
+  std::vector<RolloutEvent> events = {};
+  std::vector<std::string> pull_on = {};  ///< nodes that are to get the target's engine image
+  /// A revision has just failed: that has to be written before any deed follows from it, so that
+  /// a crash in between does not try the revision again.
+  bool write_first = false;
 };
 
 /// In this order:
@@ -18,8 +24,8 @@ struct ClusterPlan {
 ///     collector has the rest, and no object stays for ever because of a machine);
 ///   - a spec that cannot be served (hold_reason): no pod is made, changed or deleted; the counts
 ///     speak of the last good spec; Progressing is False with the reason;
-///   - else plan().
-ClusterPlan plan_cluster(const ClusterServing& owner, const ClusterObservation& seen,
-                         TimePoint now);
+///   - else plan_rollout(), with the verdict on the ring at work, and plan().
+ClusterPlan plan_cluster(const ClusterServing& owner, const ClusterObservation& seen, Moment at,
+                         const Verdict& verdict = {});
 
 }  // namespace kantha::serving

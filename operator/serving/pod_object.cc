@@ -81,6 +81,7 @@ void read_meta(kube::ObjectMeta& meta, PodObject& out) {
   out.pod_revision = take(meta.annotations, kAnnotationPod);
   out.verified_revision = take(meta.annotations, kAnnotationVerified);
   out.image_told_at = restarts_from_text(take(meta.annotations, kAnnotationImageTold));
+  out.told_at = restarts_from_text(take(meta.annotations, kAnnotationToldAt));
   out.is_retold =
       meta.annotations.contains(kAnnotationRetold) || out.told_revision != out.born_revision;
   const auto config = meta.annotations.find(kAnnotationEngineConfig);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -47,6 +48,8 @@ struct PodObject {
   bool is_retold = false;  ///< was told another revision since it was born
   /// How often its engine had restarted when it was told another image; nullopt: it never was.
   std::optional<std::int64_t> image_told_at;
+  /// The same of the last revision that it was told.
+  std::optional<std::int64_t> told_at;
   /// SHA-256 of the annotation engine-config: what noded reports once its engine runs with it.
   std::string engine_config_hash;
   bool is_protected = false;  ///< carries the annotations that keep node autoscalers away
@@ -71,6 +74,33 @@ struct PodObject {
   /// It ended for good: the kubelet starts nothing in it any more.
   bool has_ended() const { return phase == PodPhase::kFailed || phase == PodPhase::kSucceeded; }
 };
+
+/// Members of pods that pod_object_from_json does not look at, wherever they stand: most of a pod.
+inline constexpr std::array<std::string_view, 25> kUnreadOfPods = {"affinity",
+                                                                   "allocatedResources",
+                                                                   "args",
+                                                                   "command",
+                                                                   "dnsConfig",
+                                                                   "env",
+                                                                   "envFrom",
+                                                                   "ephemeralContainers",
+                                                                   "hostIPs",
+                                                                   "imagePullSecrets",
+                                                                   "initContainerStatuses",
+                                                                   "initContainers",
+                                                                   "lifecycle",
+                                                                   "livenessProbe",
+                                                                   "nodeSelector",
+                                                                   "podIPs",
+                                                                   "ports",
+                                                                   "readinessProbe",
+                                                                   "resources",
+                                                                   "securityContext",
+                                                                   "startupProbe",
+                                                                   "tolerations",
+                                                                   "topologySpreadConstraints",
+                                                                   "volumeMounts",
+                                                                   "volumes"};
 
 /// Decodes a pod. What is missing or of a wrong type stays empty; kInvalidArgument when it has no
 /// usable metadata, kOutOfRange when it is too large or too deep (cluster_object.h).

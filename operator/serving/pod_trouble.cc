@@ -19,6 +19,10 @@ constexpr std::array<std::string_view, 12> kFailingReasons = {
     "RegistryUnavailable", "CreateContainerConfigError", "CreateContainerError",
     "RunContainerError",   "SignatureValidationFailed",  "ErrImagePullPolicy"};
 
+constexpr std::array<std::string_view, 7> kImageReasons = {
+    "ErrImagePull",      "ImagePullBackOff",    "ErrImageNeverPull",        "InvalidImageName",
+    "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"};
+
 bool is_failing_reason(std::string_view reason) {
   return std::find(kFailingReasons.begin(), kFailingReasons.end(), reason) != kFailingReasons.end();
 }
@@ -118,6 +122,10 @@ PodTrouble pod_trouble(const PodObject& pod, WallTime now) {
   }
   if (pod.ready) return {};
   return waiting_trouble(pod, now);
+}
+
+bool is_image_trouble(std::string_view waiting_reason) {
+  return std::ranges::find(kImageReasons, waiting_reason) != kImageReasons.end();
 }
 
 }  // namespace kantha::serving

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "operator/serving/pod_object.h"
@@ -20,5 +21,8 @@ struct PodTrouble {
 };
 
 PodTrouble pod_trouble(const PodObject& pod, WallTime now);
+
+/// Whether a container waits, by the reason that the kubelet gives, for an image that is not there.
+bool is_image_trouble(std::string_view waiting_reason);
 
 }  // namespace kantha::serving

@@ -14,14 +14,6 @@ constexpr int kUser = 65532;
 /// What noded gets on top of the drain before the kubelet kills it.
 constexpr std::int64_t kGraceMarginSeconds = 30;
 
-OrderedJson container_security() {
-  OrderedJson out;
-  out["allowPrivilegeEscalation"] = false;
-  out["readOnlyRootFilesystem"] = true;
-  out["capabilities"]["drop"] = OrderedJson::array({"ALL"});
-  return out;
-}
-
 OrderedJson field_env(const char* name, const char* field) {
   OrderedJson out;
   out["name"] = name;
@@ -84,6 +76,9 @@ OrderedJson noded_args(const ModelServing& serving, const ClusterSettings& setti
   out.push_back(std::string("--engine-socket=") + kEngineSocket);
   out.push_back("--drain-timeout-ms=" + std::to_string(serving.spec.drain.timeout_seconds * 1000));
   if (const auto& http = serving.spec.model.source.http) add_fetch_args(*http, settings, out);
+  if (!serving.spec.rollout.gates.golden_prompts_config_map.empty()) {
+    out.push_back(std::string("--golden-prompts=/etc/kantha/golden/") + kGoldenFile);
+  }
   add_gate_args(serving.spec.gateway, out);
   return out;
 }
@@ -111,7 +106,7 @@ OrderedJson noded_container(const ModelServing& serving, const ClusterSettings& 
   out["livenessProbe"] = probe("/live", 10, 5, 6);
   out["resources"]["requests"] = {{"cpu", "50m"}, {"memory", "64Mi"}};
   out["resources"]["limits"] = {{"memory", "512Mi"}};
-  out["securityContext"] = container_security();
+  out["securityContext"] = restricted_container_security();
   out["volumeMounts"] = noded_mounts(serving);
   return out;
 }
@@ -139,7 +134,7 @@ OrderedJson engine_container(const ModelServing& serving, const ClusterSettings&
   set_pull_policy(out, settings);
   out["args"] = OrderedJson::array({"--supervise", "--config=/run/kantha/engine.json"});
   out["resources"] = engine_resources(serving.spec.resources);
-  out["securityContext"] = container_security();
+  out["securityContext"] = restricted_container_security();
   out["volumeMounts"] = engine_mounts(serving);
   return out;
 }
@@ -181,16 +176,6 @@ void set_scheduling(const ModelServing& serving, OrderedJson& spec) {
   }
 }
 
-OrderedJson pod_security() {
-  OrderedJson out;
-  out["runAsNonRoot"] = true;
-  out["runAsUser"] = kUser;
-  out["runAsGroup"] = kUser;
-  out["fsGroup"] = kUser;
-  out["seccompProfile"]["type"] = "RuntimeDefault";
-  return out;
-}
-
 OrderedJson pod_spec(const ModelServing& serving, const ClusterSettings& settings,
                      const std::string& pod) {
   OrderedJson spec;
@@ -202,7 +187,7 @@ OrderedJson pod_spec(const ModelServing& serving, const ClusterSettings& setting
   // With the headless Service, each pod has a DNS name of its own.
   spec["hostname"] = pod;
   spec["subdomain"] = headless_service_name(serving.metadata.name);
-  spec["securityContext"] = pod_security();
+  spec["securityContext"] = restricted_pod_security();
   for (const std::string& secret : settings.image_pull_secrets) {
     spec["imagePullSecrets"].push_back({{"name", secret}});
   }
@@ -245,6 +230,24 @@ std::string annotation_path(std::string_view key) {
 
 }  // namespace
 
+OrderedJson restricted_pod_security() {
+  OrderedJson out;
+  out["runAsNonRoot"] = true;
+  out["runAsUser"] = kUser;
+  out["runAsGroup"] = kUser;
+  out["fsGroup"] = kUser;
+  out["seccompProfile"]["type"] = "RuntimeDefault";
+  return out;
+}
+
+OrderedJson restricted_container_security() {
+  OrderedJson out;
+  out["allowPrivilegeEscalation"] = false;
+  out["readOnlyRootFilesystem"] = true;
+  out["capabilities"]["drop"] = OrderedJson::array({"ALL"});
+  return out;
+}
+
 OrderedJson render_pod(const ClusterServing& owner, const ClusterSettings& settings,
                        const Revision& target, std::int64_t ordinal) {
   const ModelServing& serving = owner.serving;
@@ -282,6 +285,7 @@ OrderedJson render_pod_retell(const ClusterServing& owner, const ClusterSettings
   out.push_back(patch_op("add", annotation_path(kAnnotationEngineConfig),
                          cluster_engine_config(owner.serving)));
   out.push_back(patch_op("add", annotation_path(kAnnotationRetold), pod.told_revision));
+  out.push_back(patch_op("add", annotation_path(kAnnotationToldAt), restarts_text(pod)));
   out.push_back(patch_op("add", annotation_path(kAnnotationVerified), ""));
   out.push_back(patch_op("add", annotation_path(kAnnotationTold), target.whole));
   out.push_back(patch_op("add", "/metadata/labels/" + pointer_step(kLabelRevision),

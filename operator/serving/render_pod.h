@@ -14,6 +14,10 @@ namespace kantha::serving {
 OrderedJson render_pod(const ClusterServing& owner, const ClusterSettings& settings,
                        const Revision& target, std::int64_t ordinal);
 
+/// securityContext of every pod and container of ours: what restricted Pod Security asks for.
+OrderedJson restricted_pod_security();
+OrderedJson restricted_container_security();
+
 /// JSON Patch that tells a running pod a new revision: engine-config, told-revision (and what was
 /// told before), the revision's label, and the engine container's image when it differs, with how
 /// often the engine had restarted by then. It fails

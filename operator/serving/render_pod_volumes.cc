@@ -70,6 +70,14 @@ OrderedJson pod_volumes(const ModelServing& serving, const ClusterSettings& sett
   if (!serving.spec.gateway.auth_secret.empty()) {
     out.push_back(secret_volume("api-keys", serving.spec.gateway.auth_secret));
   }
+  if (const std::string& golden = serving.spec.rollout.gates.golden_prompts_config_map;
+      !golden.empty()) {
+    // Without it pods start all the same, and noded says that there are no prompts.
+    OrderedJson volume;
+    volume["name"] = "golden";
+    volume["configMap"] = {{"name", golden}, {"optional", true}};
+    out.push_back(std::move(volume));
+  }
   OrderedJson tmp;
   tmp["name"] = "tmp";
   tmp["emptyDir"] = OrderedJson::object();
@@ -85,6 +93,9 @@ OrderedJson noded_mounts(const ModelServing& serving) {
   out.push_back(mount("admin", "/etc/kantha/admin", true));
   if (!serving.spec.gateway.auth_secret.empty()) {
     out.push_back(mount("api-keys", "/etc/kantha/keys", true));
+  }
+  if (!serving.spec.rollout.gates.golden_prompts_config_map.empty()) {
+    out.push_back(mount("golden", "/etc/kantha/golden", true));
   }
   if (serving.spec.model.source.http) out.push_back(mount("model", "/models", false));
   return out;

@@ -5,6 +5,7 @@
 #include "operator/serving/bounded_text.h"
 #include "operator/serving/children.h"
 #include "operator/serving/last_status.h"
+#include "operator/serving/plan_rollout.h"
 #include "operator/serving/timestamp.h"
 
 namespace kantha::serving {
@@ -35,30 +36,25 @@ Condition capacity_condition(const ClusterServing& owner, const CapacityNeed& ne
   }
   const std::string who = need.pods == 1 ? std::string() : count_text(need.pods, "pod") + " wait: ";
   const std::string each = need.pods == 1 ? "needs " : "each needs ";
-  return {"CapacityBlocked", ConditionStatus::kTrue, "Unschedulable",
-          who + each + need_text(owner.serving.spec.resources) + ": " + need.message};
+  std::string message = who + each + need_text(owner.serving.spec.resources) + ": " + need.message;
+  const char* reason = "Unschedulable";
+  if (need.news.is == ScaleUpNews::Is::kTriggered) {
+    reason = "TriggeredScaleUp";
+    message += "; a node is on its way: " + need.news.message;
+  } else if (need.news.is == ScaleUpNews::Is::kRefused) {
+    message += "; the node autoscaler adds none: " + need.news.message;
+  }
+  return {"CapacityBlocked", ConditionStatus::kTrue, reason, std::move(message)};
 }
 
-Condition scaling_condition(const ModelServing& serving) {
+Condition scaling_active(const ModelServing& serving, const std::optional<Condition>& told) {
   if (!serving.spec.autoscaling) {
     return {"ScalingActive", ConditionStatus::kFalse, "NotConfigured",
             "spec.autoscaling is not set; spec.replicas decides"};
   }
-  return {"ScalingActive", ConditionStatus::kFalse, "NotSupported",
-          "this version does not act on spec.autoscaling; spec.replicas decides, whoever sets it"};
-}
-
-Condition gate_condition(const RolloutSpec& rollout) {
-  if (rollout.paused) {
-    return {"RolloutGated", ConditionStatus::kTrue, "Paused", "spec.rollout.paused is true"};
-  }
-  if (!rollout.rings.empty()) {
-    return {"RolloutGated", ConditionStatus::kFalse, "RingsNotSupported",
-            "this version does not run rings; pods change one after another within "
-            "maxUnavailable"};
-  }
-  return {"RolloutGated", ConditionStatus::kFalse, "NoGates",
-          "pods change one after another within maxUnavailable"};
+  if (told) return *told;
+  return {"ScalingActive", ConditionStatus::kUnknown, "NotYet",
+          "nobody has looked at spec.autoscaling yet"};
 }
 
 /// Adds what the planner does not see to its condition.
@@ -74,6 +70,7 @@ Condition degraded_condition(Condition planned, const ClusterObservation& seen,
   for (const ForeignPod& pod : seen.foreign) {
     add("NameTaken", "pod " + pod.name + " is not ours and is left alone: it " + pod.why);
   }
+  if (!seen.tokenizer_skew.empty()) add(kTokenizerSkew, seen.tokenizer_skew);
   if (message.empty()) return planned;
   if (planned.status == ConditionStatus::kTrue && planned.reason != "NameTaken") {
     message += "; " + planned.message;
@@ -102,8 +99,8 @@ std::vector<Condition> all_conditions(const ClusterServing& owner, const Cluster
   }
   out.push_back(capacity_condition(owner, seen.capacity));
   out.push_back(weights_condition(seen.any_ready, seen.weights));
-  out.push_back(scaling_condition(owner.serving));
-  out.push_back(gate_condition(owner.serving.spec.rollout));
+  out.push_back(scaling_active(owner.serving, seen.scaling));
+  out.push_back(gate_condition(plan.rollout.value_or(seen.rollout.state), owner.serving));
   return out;
 }
 
@@ -111,7 +108,8 @@ void set_revisions(const ClusterObservation& seen, const Plan& plan, const LastS
                    Json& status) {
   const std::string& whole = seen.observed.target.whole;
   const std::string target = whole.empty() ? last.target_revision : short_revision(whole);
-  const bool everywhere = plan.settled && plan.counts.wanted > 0 && !whole.empty();
+  const bool everywhere = plan.settled && plan.counts.updated == plan.counts.wanted &&
+                          plan.counts.wanted > 0 && !whole.empty();
   const std::string current = everywhere ? target : last.current_revision;
   if (!target.empty()) status["targetRevision"] = target;
   if (!current.empty()) status["currentRevision"] = current;
@@ -121,7 +119,7 @@ void set_revisions(const ClusterObservation& seen, const Plan& plan, const LastS
 
 Json status_of(const ClusterServing& owner, const ClusterObservation& seen, const Plan& plan,
                const std::vector<Trouble>& troubles, WallTime now) {
-  const LastStatus last = last_status_of(owner.status);
+  const LastStatus last = last_status_of(seen.last_status);
   const std::int64_t generation = owner.meta.generation;
   Json out;
   out["observedGeneration"] = generation;
@@ -133,6 +131,14 @@ Json status_of(const ClusterServing& owner, const ClusterObservation& seen, cons
   out["updatedReplicas"] = plan.counts.updated;
   out["selector"] = pod_selector_text(owner.serving.metadata.name);
   set_revisions(seen, plan, last, out);
+  const std::vector<Decision> decisions = with_decisions(last.decisions, plan.decisions);
+  if (!decisions.empty()) out["decisions"] = decisions_json(decisions);
+  if (plan.rollout) {
+    out["rollout"] = to_json(*plan.rollout);
+  } else if (const auto before = seen.last_status.find("rollout");
+             before != seen.last_status.end()) {
+    out["rollout"] = *before;  // what an apply leaves out is taken away
+  }
   out["conditions"] = Json::array();
   for (const Condition& condition : all_conditions(owner, seen, plan, troubles)) {
     out["conditions"].push_back(condition_json(condition, last, generation, now));
@@ -140,12 +146,10 @@ Json status_of(const ClusterServing& owner, const ClusterObservation& seen, cons
   return out;
 }
 
-bool status_changed(const ClusterServing& owner, const Json& status) {
-  const Result<Json> last = parse_json(owner.status);
-  if (!last.ok() || !last->is_object()) return true;
+bool status_changed(const Json& last, const Json& status) {
   for (const auto& [key, value] : status.items()) {
-    const auto found = last->find(key);
-    if (found == last->end() || *found != value) return true;
+    const auto found = last.find(key);
+    if (found == last.end() || *found != value) return true;
   }
   return false;
 }

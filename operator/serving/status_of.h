@@ -26,7 +26,7 @@ Json status_of(const ClusterServing& owner, const ClusterObservation& seen, cons
                const std::vector<Trouble>& troubles, WallTime now);
 
 /// Whether `status` differs from what was written last, in a field that we own.
-bool status_changed(const ClusterServing& owner, const Json& status);
+bool status_changed(const Json& last, const Json& status);
 
 /// The document for server-side apply on the status subresource.
 Json status_document(const ClusterServing& owner, Json status);

@@ -473,24 +473,6 @@ TEST_F(FaultTest, F42EqualTroublesMakeFewEvents) {
   EXPECT_EQ(world.condition("a", "Available"), "False");
 }
 
-TEST_F(FaultTest, F43AnIdleHourOfManyObjectsCostsNoWrite) {
-  WorldOptions options;
-  options.server.renders_managed_fields = false;
-  options.limits.writes_per_minute_each = 200;
-  SimWorld world(options);
-  world.start_operator();
-  for (int i = 0; i < 300; ++i) world.create_serving("n" + std::to_string(i), {{"replicas", 1}});
-  ASSERT_TRUE(world.settle(2min)) << world.report();
-  EXPECT_TRUE(world.is_available("n299")) << world.report();
-  expect_idle(world);
-  // Neither does a new operator write anything.
-  world.current().stop();
-  world.run_for(10s);
-  world.start_operator();
-  expect_idle(world);
-  expect_clean(world);
-}
-
 TEST_F(FaultTest, F45ImpossibleSpecsKeepTheOldVersionServingAndF46RevertsHeal) {
   const Json impossible[] = {
       {{"engine", {{"image", "example.com/engine:none"}}}},
@@ -604,34 +586,6 @@ TEST_F(FaultTest, F53NodedsThatMisbehaveHoldARolloutBackAndBreakNothing) {
         << world.report();
     expect_clean(world);
   }
-}
-
-TEST_F(FaultTest, F54AColdStartOnManyObjects) {
-  WorldOptions options;
-  options.server.renders_managed_fields = false;
-  options.limits.writes_per_minute_each = 200;
-  options.nodes.pods_each = 10'000;
-  SimWorld world(options);
-  const int count = 1000;
-  for (int i = 0; i < count; ++i) world.create_serving(fmt::format("n{}", i), {{"replicas", 1}});
-  world.start_operator();
-  const TimePoint begin = world.now();
-  ASSERT_TRUE(world.run_until(
-      [&] { return world.is_available("n999") && world.is_available("n0"); }, 20min))
-      << world.report();
-  ASSERT_TRUE(world.settle(1min));
-  for (int i = 0; i < count; ++i) EXPECT_TRUE(world.is_available(fmt::format("n{}", i))) << i;
-  const double seconds = std::chrono::duration<double>(world.now() - begin).count() - 60;
-  RecordProperty("seconds", std::to_string(seconds));
-  const double writes = static_cast<double>(world.checks().our_writes()) / count;
-  RecordProperty("writes_per_object", std::to_string(writes));
-  EXPECT_LE(writes, 14) << "few writes for each object are what scale is made of";
-  // A cold start on what is there already writes nothing.
-  world.current().stop();
-  world.run_for(10s);
-  world.start_operator();
-  ASSERT_TRUE(world.run_until([&] { return world.current().real().is_ready(); }, 60s));
-  expect_idle(world, 10min);
 }
 
 }  // namespace

@@ -225,7 +225,8 @@ class Life {
       final_[name] = {{"replicas", 1 + dice_.below(3)}};
       const Json back = {
           {"model", {{"source", {{"hostPath", "/models/smollm2.gguf"}, {"http", nullptr}}}}},
-          {"engine", {{"image", kImages[dice_.below(3)]}}},
+          // A revision that may have failed among the faults is not tried again, so it is another.
+          {"engine", {{"image", kImages[dice_.below(3)]}, {"config", {{"maxNumSeqs", 41}}}}},
           {"resources", {{"accelerator", nullptr}}},
           {"replicas", final_[name]["replicas"]}};
       world_.patch_serving(name, {{"spec", back}});

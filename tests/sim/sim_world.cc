@@ -227,7 +227,7 @@ std::string SimWorld::report() {
   std::string text;
   for (const std::string& failure : checks_.failures()) text += "  " + failure + "\n";
   return text + "last writes:\n" + checks_.recent_writes() +
-         (runs_.empty() ? "" : runs_.back()->real().debug_state().dump(1));
+         (runs_.empty() ? "" : cluster::debug_text(runs_.back()->real().debug_view()));
 }
 
 }  // namespace kantha::sim

@@ -26,7 +26,7 @@ struct WorldOptions {
   CheckLimits limits = {};
   bool leader_elect = false;
   /// How long nobody writes before a story goes on; longer than any back-off that its faults cause.
-  Duration quiet = std::chrono::seconds(45);
+  Duration quiet = std::chrono::seconds(75);
   bool real_definition = true;  ///< crds/…yaml; else an open schema
 };
 

@@ -49,9 +49,11 @@ class ScriptedDoor final : public PodDoor {
 /// One operator and its transport.
 struct OneOperator {
   OneOperator(boost::asio::any_io_executor executor, const Clock& clock,
-              fake::FakeApiServer& server, PodDoor& door, OperatorSettings settings)
+              fake::FakeApiServer& server, PodDoor& door, OperatorSettings settings,
+              ActivatorDoor* activators = nullptr)
       : transport(server, "kantha-operator/test"),
-        real(std::move(executor), clock, transport, door, metrics, std::move(settings), 7) {}
+        real(std::move(executor), clock, transport, door, metrics, std::move(settings), 7,
+             activators) {}
 
   MetricRegistry metrics;
   fake::FakeTransport transport;
@@ -83,8 +85,8 @@ class ClusterFixture : public testing::Test {
   }
 
   OneOperator& start() {
-    operators_.push_back(
-        std::make_unique<OneOperator>(context_.get_executor(), clock_, server_, door_, settings_));
+    operators_.push_back(std::make_unique<OneOperator>(context_.get_executor(), clock_, server_,
+                                                       door_, settings_, activators_));
     tasks_.spawn(live(*operators_.back()));
     return *operators_.back();
   }
@@ -208,6 +210,7 @@ class ClusterFixture : public testing::Test {
   fake::FakeApiServer server_;
   net::TaskGroup tasks_;
   ScriptedDoor door_;
+  ActivatorDoor* activators_ = nullptr;
   OperatorSettings settings_;
   std::vector<std::unique_ptr<OneOperator>> operators_;
 };

@@ -179,11 +179,18 @@ TEST_F(ClusterOperatorTest, TheDebugPageTellsWhatIsWatchedAndQueued) {
   EXPECT_FALSE(one.real.is_ready());
   apply(serving("m"));
   run_seconds(3);
-  const Json state = one.real.debug_state();
+  const OrderedJson state = debug_json(one.real.debug_view());
   EXPECT_TRUE(state.at("ready"));
-  EXPECT_EQ(state.at("scopes").at(0).at("modelservings"), 1);
-  EXPECT_EQ(state.at("scopes").at(0).at("pods"), 1);
-  EXPECT_EQ(state.at("scopes").at(0).at("watchers").size(), 6u);
+  EXPECT_EQ(state.at("watchers").size(), 7u);
+  ASSERT_EQ(state.at("stores").size(), 7u);
+  EXPECT_EQ(state.at("stores").at(0).at("resource"), "modelservings");
+  EXPECT_EQ(state.at("stores").at(0).at("objects"), 1);
+  EXPECT_EQ(state.at("stores").at(1).at("objects"), 1);
+  EXPECT_GT(state.at("controllers").at(0).at("reconciles"), 0);
+  const std::string page = debug_text(one.real.debug_view());
+  for (const char* part : {"in view", "modelservings", "CONTROLLER modelserving", "WRITES 9"}) {
+    EXPECT_NE(page.find(part), std::string::npos) << part << "\n" << page;
+  }
 }
 
 }  // namespace

@@ -9,7 +9,8 @@ TEST(HttpPages, AnswerByPath) {
   MetricRegistry metrics;
   metrics.counter("kantha_test_total", "A test", {}).add();
   bool ready = false;
-  const PageSource source{[&] { return ready; }, [] { return Json{{"queue", 3}}; }, metrics};
+  const PageSource source{[&] { return ready; }, [] { return DebugView{.writes = 3}; }, metrics,
+                          [] { return std::string("more 1\n"); }};
   const struct {
     const char* method;
     const char* target;
@@ -19,7 +20,9 @@ TEST(HttpPages, AnswerByPath) {
       {"GET", "/live", 200, "ok"},
       {"GET", "/ready", 503, "not in view"},
       {"GET", "/metrics?x=1", 200, "kantha_test_total 1"},
-      {"GET", "/debug/state", 200, "\"queue\": 3"},
+      {"GET", "/metrics", 200, "\nmore 1\n"},
+      {"GET", "/debug/state", 200, "\"writes\": 3"},
+      {"GET", "/debug/state?format=text", 200, "WRITES 3, Events"},
       {"GET", "/", 404, "/debug/state"},
       {"POST", "/live", 405, "GET"},
   };

@@ -66,7 +66,7 @@ TEST(Transitions, WhatPeopleWantToHearOf) {
        {{false, "Available", "so it is"}}},
   };
   for (const auto& c : cases) {
-    EXPECT_EQ(transitions_between(c.before.dump(), c.after), c.expected) << c.what;
+    EXPECT_EQ(transitions_between(c.before, c.after), c.expected) << c.what;
   }
 }
 

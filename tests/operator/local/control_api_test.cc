@@ -17,7 +17,14 @@ struct Fixture {
             if (count == 13) return Status(unavailable("\"m\" is ending"));
             scaled = count;
             return ok_status();
+          },
+      .patch =
+          [this](const Json& change) {
+            if (!change.contains("spec")) return Status(invalid_argument("is required", "spec"));
+            patched = change;
+            return ok_status();
           }};
+  Json patched;
 
   net::HttpResponse call(const std::string& method, const std::string& path,
                          const std::string& body = "") {
@@ -28,6 +35,16 @@ struct Fixture {
     return answer_control(request, target);
   }
 };
+
+TEST(ControlApi, TakesMergePatches) {
+  Fixture api;
+  const std::string own = std::string(kBase) + "/m";
+  EXPECT_EQ(api.call("PATCH", own, R"({"spec":{"rollout":{"paused":true}}})").status, 200);
+  EXPECT_EQ(api.patched["spec"]["rollout"]["paused"], true);
+  EXPECT_EQ(api.call("PATCH", own, "{}").status, 422);
+  EXPECT_EQ(api.call("PATCH", own, "nonsense").status, 400);
+  EXPECT_EQ(api.call("PATCH", kBase, "{}").status, 405);
+}
 
 TEST(ControlApi, GivesTheObjectAndTheList) {
   Fixture api;

@@ -56,6 +56,13 @@ class LocalWorldTest : public testing::Test {
     std::ofstream(root_ + "/run/m/fake") << word;
   }
 
+  /// What every fake noded says of its engine's KV from now on; a word: nothing.
+  void press(const std::string& pressure) const {
+    fs::create_directories(root_ + "/run/m");
+    std::ofstream(root_ + "/run/m/pressure.new") << pressure;
+    fs::rename(root_ + "/run/m/pressure.new", root_ + "/run/m/pressure");
+  }
+
   Status open() {
     world_ = std::make_unique<LocalWorld>(
         context_.get_executor(), system_clock(), options_,
@@ -247,6 +254,37 @@ TEST_F(LocalWorldTest, ANewEngineConfigMovesPodAfterPod) {
   end();
 }
 
+TEST_F(LocalWorldTest, ARevisionWhosePodsCrashGoesBackAndIsRememberedOverARestart) {
+  write_spec("  replicas: 2\n");
+  start();
+  ASSERT_TRUE(reached([&] { return all_updated(2); }));
+  const std::string good = world_->view().target_revision;
+  ASSERT_TRUE(reached(
+      [&] { return world_->view().message_of("Progressing") == "2 of 2 pods run " + good; }));
+  order("crash_loop");
+  write_spec("  replicas: 2\n  drain: {timeoutSeconds: 7}\n");
+  ASSERT_TRUE(reached([&] { return notices_.find("RolloutFailed") != std::string::npos; }));
+  EXPECT_NE(notices_.find("goes back to " + good + ": m-"), std::string::npos) << notices_;
+  order("well");
+  const auto is_back = [&] {
+    const WorldView& view = world_->view();
+    return view.counts.available == 2 && view.counts.updated == 0 && view.pods.size() == 2;
+  };
+  ASSERT_TRUE(
+      reached([&] { return notices_.find("RolledBack") != std::string::npos && is_back(); }));
+  EXPECT_EQ(world_->view().status_of("RolloutGated"), ConditionStatus::kTrue);
+  EXPECT_NE(world_->view().message_of("Progressing").find("runs " + good), std::string::npos);
+  end();
+
+  notices_.clear();
+  start();
+  ASSERT_TRUE(reached(is_back)) << "what failed is not tried again";
+  EXPECT_EQ(notices_.find("RolloutStarted"), std::string::npos) << notices_;
+  write_spec("  replicas: 2\n  drain: {timeoutSeconds: 8}\n");
+  ASSERT_TRUE(reached([&] { return all_updated(2); })) << "another spec is another try";
+  end();
+}
+
 TEST_F(LocalWorldTest, AKilledNodedIsStartedAgainAndNoConnectionIsRefused) {
   start();
   ASSERT_TRUE(reached([&] { return all_updated(1); }));
@@ -301,6 +339,103 @@ TEST_F(LocalWorldTest, RunningStreamsEndBeforeTheirPod) {
   ASSERT_TRUE(answer.has_value());
   ASSERT_TRUE(answer->ok()) << answer->error().to_string();
   EXPECT_NE((*answer)->body.find("[DONE]"), std::string::npos) << "the stream was whole";
+}
+
+constexpr const char* kScalingLines =
+    "  autoscaling:\n    maxReplicas: 3\n    behavior: {scaleDown: {stabilizationWindowSeconds: "
+    "0}}\n";
+
+TEST_F(LocalWorldTest, PressureBringsPodsAndSilenceTakesThemWithoutCuttingAStream) {
+  write_spec(kScalingLines);
+  options_.scale_every = 50ms;
+  start();
+  press("2.1");
+  ASSERT_TRUE(reached([&] { return all_updated(3); }));
+  EXPECT_EQ(world_->view().status_of("ScalingActive"), ConditionStatus::kTrue);
+  ASSERT_EQ(world_->view().decisions.size(), 1u);
+  EXPECT_EQ(world_->view().decisions[0].reason, "PressureAboveTarget");
+  EXPECT_EQ(world_->view().decisions[0].to, "3");
+
+  // A stream on whichever pod: it ends by itself, wherever it is.
+  net::HttpRequest request{.method = "POST", .target = "/v1/chat/completions"};
+  request.body = R"({"messages":[{"role":"user","content":"slowly"}]})";
+  net::HttpClient client(context_.get_executor());
+  std::optional<Result<net::HttpResponse>> answer;
+  const net::Endpoint door = net::parse_endpoint(world_->view().endpoint).value();
+  tasks_.spawn(call_into(client, door, request, answer));
+  press("0");
+  ASSERT_TRUE(reached([&] { return all_updated(1) && answer.has_value(); }));
+  ASSERT_TRUE(answer->ok()) << answer->error().to_string();
+  EXPECT_NE((*answer)->body.find("[DONE]"), std::string::npos) << "the stream was whole";
+  EXPECT_EQ(world_->view().decisions.back().reason, "PressureBelowTarget");
+  end();
+}
+
+TEST_F(LocalWorldTest, AnOutageOfTheNumbersHoldsTheCount) {
+  write_spec(kScalingLines);
+  options_.scale_every = 50ms;
+  start();
+  press("2.1");
+  ASSERT_TRUE(reached([&] { return all_updated(3); }));
+  press("outage");
+  ASSERT_TRUE(reached(
+      [&] { return world_->view().status_of("ScalingActive") == ConditionStatus::kFalse; }));
+  const TimePoint until = system_clock().now() + 500ms;
+  ASSERT_TRUE(reached([&] { return system_clock().now() > until; }));
+  EXPECT_TRUE(all_updated(3));
+  EXPECT_EQ(world_->view().decisions.size(), 1u);
+  end();
+}
+
+TEST_F(LocalWorldTest, AnEditThatLeavesTheCountToAutoscalingTakesNoPodAway) {
+  write_spec(kScalingLines);
+  options_.scale_every = 50ms;
+  start();
+  press("2.1");
+  ASSERT_TRUE(reached([&] { return all_updated(3); }));
+  press("0.7");
+  write_spec("  autoscaling: {minReplicas: 2, maxReplicas: 3}\n");
+  ASSERT_TRUE(reached([&] { return notices_.find("edited file is taken") != std::string::npos; }));
+  EXPECT_TRUE(all_updated(3)) << "not 2, where a new fleet would begin";
+  write_spec("  autoscaling: {minReplicas: 1, maxReplicas: 2}\n");
+  ASSERT_TRUE(reached([&] { return all_updated(2); })) << "but never more than allowed";
+  end();
+}
+
+TEST_F(LocalWorldTest, SilenceEndsTheLastPodAndARequestWaitsForANewOne) {
+  write_spec("  autoscaling: {minReplicas: 0, maxReplicas: 2, idleSeconds: 1}\n");
+  options_.scale_every = 50ms;
+  start();
+  press("0");
+  ASSERT_TRUE(reached([&] { return all_updated(1); }));
+  const std::int64_t first = world_->view().pods[0].pid;
+
+  // A stream longer than the silence that is asked for is never silence.
+  net::HttpRequest request{.method = "POST", .target = "/v1/chat/completions"};
+  request.body = R"({"messages":[{"role":"user","content":"slowly"}]})";
+  net::HttpClient client(context_.get_executor());
+  std::optional<Result<net::HttpResponse>> answer;
+  const net::Endpoint door = net::parse_endpoint(world_->view().endpoint).value();
+  tasks_.spawn(call_into(client, door, request, answer));
+  ASSERT_TRUE(reached([&] { return answer.has_value(); }));
+  EXPECT_EQ(world_->view().counts.wanted, 1);
+  ASSERT_TRUE(reached([&] { return all_updated(0); }));
+  EXPECT_FALSE(process_runs(first));
+  EXPECT_EQ(world_->view().decisions.back().reason, "Idle");
+  EXPECT_EQ(world_->view().conditions[0].condition.reason, "ScaledToZero");
+  EXPECT_EQ(world_->view().status_of("ScalingActive"), ConditionStatus::kTrue);
+
+  order("slow");
+  const TimePoint asked = system_clock().now();
+  answer.reset();
+  tasks_.spawn(call_into(client, door, request, answer));
+  ASSERT_TRUE(reached([&] { return world_->view().counts.wanted == 1; }));
+  EXPECT_LT(system_clock().now() - asked, 2s);
+  ASSERT_TRUE(reached([&] { return answer.has_value(); }));
+  ASSERT_TRUE(answer->ok()) << answer->error().to_string();
+  EXPECT_NE((*answer)->body.find("[DONE]"), std::string::npos) << "the stream was whole";
+  EXPECT_EQ(world_->view().decisions.back().reason, "RequestsWait");
+  end();
 }
 
 TEST_F(LocalWorldTest, TheSecondStopDoesNotWait) {

@@ -122,8 +122,10 @@ TEST(LocalRules, WhatOnlyAClusterCanDoIsRefusedByName) {
   std::string paths;
   for (const auto& problem : local_problems(m)) paths += problem.path + " ";
   EXPECT_EQ(paths, "spec.model.source.pvc spec.engine.image spec.replicas ");
-  m.spec.autoscaling.emplace();
-  EXPECT_EQ(local_notices(m).size(), 1u);
+  m = {};
+  m.spec.autoscaling = serving::AutoscalingSpec{.min_replicas = 1, .max_replicas = 65};
+  ASSERT_EQ(local_problems(m).size(), 1u);
+  EXPECT_EQ(local_problems(m)[0].path, "spec.autoscaling.maxReplicas");
 }
 
 }  // namespace

@@ -18,6 +18,9 @@ WorldView sample() {
                       "2026-11-29T21:40:00Z"}};
   view.pods = {{"smollm2-0", "ready", "", "r-0123456789", 1, 3, 0.25, 12.5, 99},
                {"smollm2-1", "down", "noded ended: exit 3", "", 7, 0, 0, 0, 0}};
+  view.decisions = {{"Scale", "1", "2", "PressureAboveTarget", "mean 1.4",
+                     WallTime(std::chrono::seconds(1'800'000'000))}};
+  view.scaling = {"m-0: pressure 0.500, 1.0 s old", "WithinTolerance: 2 → 2"};
   return view;
 }
 

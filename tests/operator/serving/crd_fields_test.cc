@@ -108,7 +108,22 @@ TEST(CrdFields, CarryEverythingOfTheStatus) {
   const ClusterServing owner = sample_owner();
   const ClusterObservation seen =
       observe_cluster(owner, sample_settings(), {}, {}, sample_moment());
-  Json status = status_of(owner, seen, plan(seen.observed, TimePoint{}), {}, sample_time());
+  Plan made = plan(seen.observed, TimePoint{});
+  made.rollout = RolloutState{.phase = RolloutPhase::kBaking,
+                              .since = sample_time(),
+                              .target = "r-b.1",
+                              .last_good = "r-a",
+                              .good_spec = "{}",
+                              .older_spec = "{}",
+                              .image = "engine@sha256:b",
+                              .good_image = "engine@sha256:a",
+                              .ring_name = "canary",
+                              .progress = "1/1",
+                              .progress_at = sample_time(),
+                              .verdict = "Inconclusive",
+                              .message = "too few requests"};
+  Json status = status_of(owner, seen, made, {}, sample_time());
+  EXPECT_EQ(status["rollout"].size(), 16U) << "every field is written and known";
   status["currentRevision"] = "r-1";
   std::set<std::string> unknown;
   unknown_paths(status, schema_of("status"), "status", unknown);

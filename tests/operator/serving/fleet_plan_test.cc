@@ -70,6 +70,23 @@ TEST_F(FleetPlanTest, WhoLeavesIsToldOfToTheOthersAndTheLastOneHearsThatItIsAlon
   EXPECT_TRUE(tell().empty()) << "that needs no refresh";
 }
 
+TEST_F(FleetPlanTest, APodThatIsNotReadyIsToldOfThoseWhoAreAndIsNobodysPeer) {
+  std::vector<FleetMember> now = pods(2);
+  now[1].ready = false;
+  EXPECT_TRUE(plan_.observe("a", now));
+  auto told = tell();
+  ASSERT_EQ(told.size(), 1U) << "the ready one is alone";
+  EXPECT_EQ(told[0].id, "uid-a-1");
+  ASSERT_EQ(told[0].view.peers.size(), 1U);
+  EXPECT_EQ(told[0].view.peers[0].name, "a-0");
+  pass(seconds(2));
+  now[1].ready = true;
+  EXPECT_TRUE(plan_.observe("a", now));
+  told = tell();
+  ASSERT_EQ(told.size(), 2U);
+  for (const auto& message : told) EXPECT_EQ(message.view.peers.size(), 2U);
+}
+
 TEST_F(FleetPlanTest, ANodedThatBeganAnewIsToldAgainAndTheOthersAreNot) {
   plan_.observe("a", pods(3));
   tell();

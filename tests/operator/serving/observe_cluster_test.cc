@@ -32,7 +32,7 @@ struct Scene {
     for (const PodObject& pod : decoded_pods) pointers.push_back(&pod);
     return observe_cluster(owner, sample_settings(), pointers, facts, at);
   }
-  ClusterPlan plan() const { return plan_cluster(owner, observe(), at.now); }
+  ClusterPlan plan() const { return plan_cluster(owner, observe(), at); }
   void add_pods(int count) {
     for (int i = 0; i < count; ++i) pods.push_back(live_pod(owner, sample_settings(), i));
   }
@@ -59,6 +59,39 @@ TEST(ObserveCluster, SettlesOnPodsThatRunWhatTheyWereBornWith) {
   EXPECT_TRUE(made.plan.settled);
   EXPECT_EQ(made.plan.counts.updated, 2);
   EXPECT_THAT(scene.observe().to_ask, IsEmpty());
+}
+
+TEST(ObserveCluster, WhatIsKnownOfATargetGivesTheSamePictureAsFindingItAnew) {
+  Scene scene;
+  scene.add_pods(2);
+  KnownTarget known;
+  const auto expect_the_same = [&](const char* when) {
+    const ClusterObservation anew =
+        observe_cluster(scene.owner, sample_settings(), {}, {}, scene.at);
+    for (int look = 0; look < 2; ++look) {
+      const ClusterObservation kept =
+          observe_cluster(scene.owner, sample_settings(), {}, {}, scene.at, &known);
+      EXPECT_EQ(kept.observed.target, anew.observed.target) << when;
+      EXPECT_EQ(kept.rollout.target_spec, anew.rollout.target_spec) << when;
+      EXPECT_EQ(kept.rollout.state, anew.rollout.state) << when;
+      EXPECT_EQ(kept.rollout.good_revision, anew.rollout.good_revision) << when;
+    }
+  };
+  expect_the_same("nothing is good yet");
+  EXPECT_FALSE(known.spec_text.empty());
+  const auto make_good = [&] {
+    const RolloutState good = *scene.plan().plan.rollout;
+    scene.owner.status = dump_json(Json{{"rollout", to_json(good)}});
+  };
+  make_good();
+  expect_the_same("the target is good");
+  EXPECT_TRUE(known.spec_text.empty()) << "status has that text";
+  scene.edit({{"engine", {{"config", {{"maxNumSeqs", 3}}}}}});
+  scene.owner.meta.generation = 4;
+  expect_the_same("another spec");
+  EXPECT_EQ(known.generation, 4);
+  scene.owner.status = "{}";
+  expect_the_same("somebody took the status away");
 }
 
 TEST(ObserveCluster, ReplicasBeyondThePodsAreMade) {
@@ -172,7 +205,10 @@ TEST(ObserveCluster, AsksNobodyAgainOnceARevisionIsNotedAsVerified) {
   scene.edit({{"replicas", 1}, {"engine", {{"config", {{"maxNumSeqs", 8}}}}}});
   tell(scene.pods[0], scene.owner);
   scene.facts["uid-pod-0"].config_hash = decoded(scene.pods[0]).engine_config_hash;
-  EXPECT_THAT(scene.observe().to_confirm, ElementsAre("m-0"));
+  const auto to_confirm = scene.observe().to_confirm;
+  ASSERT_EQ(to_confirm.size(), 1u);
+  EXPECT_EQ(to_confirm[0].name, "m-0");
+  EXPECT_FALSE(to_confirm[0].told_revision.empty());
   patch(scene.pods[0], render_pod_confirm(decoded(scene.pods[0])));
   scene.facts.clear();  // the operator restarts
   EXPECT_TRUE(scene.plan().plan.settled);

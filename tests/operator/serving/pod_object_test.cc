@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/digest.h"
+#include "operator/kube/lean_text.h"
 #include "operator/serving/bounded_text.h"
 #include "operator/serving/children.h"
 #include "operator/serving/pod_trouble.h"
@@ -41,6 +42,21 @@ TEST(PodObject, KeepsWhatTheOperatorDecidesOn) {
   EXPECT_TRUE(pod.engine.running);
   EXPECT_FALSE(pod.is_terminating());
   EXPECT_FALSE(pod.has_ended());
+}
+
+TEST(PodObject, ReadsTheSameWhereWhatItDoesNotLookAtIsMissing) {
+  Json json = pod_json();
+  for (Json& container : json["spec"]["containers"]) container["lifecycle"]["preStop"] = {1};
+  json["status"]["containerStatuses"][1]["volumeMounts"] = Json::array({{{"name", "x"}}});
+  json["status"]["containerStatuses"][1]["lastState"] = {
+      {"terminated", {{"exitCode", 137}, {"reason", "OOMKilled"}}}};
+  const std::string whole = dump_json(json);
+  std::string room;
+  const std::string lean(kube::without_members(whole, kUnreadOfPods, room));
+  EXPECT_LT(lean.size(), whole.size() * 2 / 3) << "most of a pod";
+  const Result<Json> read = parse_json(lean);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(decoded(*read), decoded(json));
 }
 
 TEST(PodObject, TakesAboutAKilobyte) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "operator/serving/children.h"
+#include "operator/serving/render_activator_slice.h"
 #include "operator/serving/render_admin_secret.h"
 #include "operator/serving/render_pdb.h"
 #include "operator/serving/render_pod.h"
@@ -66,6 +67,12 @@ TEST(RenderGolden, PodThatFetchesItsWeights) {
 TEST(RenderGolden, Services) {
   expect_golden("service", render_service(sample_owner()));
   expect_golden("service_headless", render_headless_service(sample_owner()));
+}
+
+TEST(RenderGolden, SliceOfTheActivator) {
+  expect_golden(
+      "activator_slice",
+      render_activator_slice(sample_owner(), {{"10.1.0.1", "10.1.0.2", "fd00::1"}, 10007}));
 }
 
 TEST(RenderGolden, DisruptionBudget) {

@@ -21,6 +21,7 @@ struct Story {
   ClusterServing owner;
   std::vector<PodObject> pods;
   std::vector<Trouble> troubles;
+  ScaleUpNews news;
 
   explicit Story(const Json& spec = Json::object(), int pod_count = 2) : owner(sample_owner(spec)) {
     for (int i = 0; i < pod_count; ++i) {
@@ -30,15 +31,16 @@ struct Story {
   Json status(std::int64_t second = 0) const {
     std::vector<const PodObject*> pointers;
     for (const PodObject& pod : pods) pointers.push_back(&pod);
-    const ClusterObservation seen =
+    ClusterObservation seen =
         observe_cluster(owner, sample_settings(), pointers, {}, sample_moment(second));
-    const ClusterPlan made = plan_cluster(owner, seen, sample_moment(second).now);
+    seen.capacity.news = news;
+    const ClusterPlan made = plan_cluster(owner, seen, sample_moment(second));
     return status_of(owner, seen, made.plan, troubles, sample_time(second));
   }
   /// Writes it if it changed.
   bool pass(std::int64_t second = 0) {
     const Json next = status(second);
-    if (!status_changed(owner, next)) return false;
+    if (!status_changed(status_from_text(owner.status), next)) return false;
     owner.status = dump_json(next);
     return true;
   }
@@ -162,6 +164,25 @@ TEST(StatusOf, SaysWhatIsNeededWhenNoNodeFits) {
   }
 }
 
+TEST(StatusOf, SaysWhetherANodeIsOnItsWay) {
+  Story story({{"replicas", 1}, {"resources", {{"accelerator", {{"count", 4}}}}}}, 1);
+  story.pods[0].ready = false;
+  story.pods[0].unschedulable_message = "0/3 nodes are available";
+  story.news = {ScaleUpNews::Is::kTriggered, "pod triggered scale-up: [{gpus 1->2 (max: 4)}]"};
+  Json entry = condition(story.status(), "CapacityBlocked");
+  EXPECT_EQ(entry["status"], "True");
+  EXPECT_EQ(entry["reason"], "TriggeredScaleUp");
+  EXPECT_EQ(entry["message"],
+            "needs 4 × nvidia.com/gpu: 0/3 nodes are available; a node is on its way: pod "
+            "triggered scale-up: [{gpus 1->2 (max: 4)}]");
+  story.news = {ScaleUpNews::Is::kRefused, "1 max node group size reached"};
+  entry = condition(story.status(), "CapacityBlocked");
+  EXPECT_EQ(entry["reason"], "Unschedulable");
+  EXPECT_EQ(entry["message"],
+            "needs 4 × nvidia.com/gpu: 0/3 nodes are available; the node autoscaler adds none: 1 "
+            "max node group size reached");
+}
+
 TEST(StatusOf, KeepsTheLastGoodCountsAndSaysWhyASpecIsRefused) {
   Story story;
   story.pass();
@@ -276,8 +297,8 @@ TEST(StatusOf, SaysWhatThisVersionDoesNotDo) {
   const Json status = Story({{"autoscaling", {{"maxReplicas", 4}}},
                              {"rollout", {{"rings", {{{"name", "a"}, {"size", 1}}}}}}})
                           .status();
-  EXPECT_EQ(brief(status, "ScalingActive"), "False NotSupported");
-  EXPECT_EQ(brief(status, "RolloutGated"), "False RingsNotSupported");
+  EXPECT_EQ(brief(status, "ScalingActive"), "Unknown NotYet");
+  EXPECT_EQ(brief(status, "RolloutGated"), "False Open");
   EXPECT_EQ(brief(Story({{"rollout", {{"paused", true}}}}).status(), "RolloutGated"),
             "True Paused");
 }
@@ -306,7 +327,7 @@ TEST(LastStatus, CountsWhatCannotBeReadAsNeverWritten) {
                           R"({"desiredReplicas":-1,"conditions":[1,{"type":"A","status":"True"},
                               {"type":"A","status":"Maybe","lastTransitionTime":
                                "2026-11-30T00:53:20Z"}]})"}) {
-    const LastStatus last = last_status_of(bad);
+    const LastStatus last = last_status_of(status_from_text(bad));
     EXPECT_FALSE(last.desired_replicas) << bad;
     EXPECT_TRUE(last.conditions.empty()) << bad;
   }
