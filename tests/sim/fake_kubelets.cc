@@ -120,6 +120,8 @@ void FakeKubelets::pod_changed(const fake::Change& change) {
     FakePod& pod = pods_[uid];
     pod.key = {metadata.at("namespace"), metadata.at("name")};
     pod.uid = uid;
+    pod.pulls_only =
+        metadata.value("labels", Json::object()).value("serving.kantha.dev/role", "") == "pull";
     after(times_.schedule, uid, [this](FakePod& made) { bind(made); });
     return;
   }
@@ -169,7 +171,8 @@ std::optional<std::string> FakeKubelets::pick_node(const Json& pod) const {
 void FakeKubelets::bind(FakePod& pod) {
   const auto object = server_.find(kube::kPods, pod.key);
   if (object == nullptr) return;
-  const auto node = pick_node(*object);
+  const std::string given = (*object)["spec"].value("nodeName", "");
+  const std::optional<std::string> node = given.empty() ? pick_node(*object) : std::optional(given);
   if (!node) {
     pod.unschedulable = fmt::format("0/{} nodes are available: {} Insufficient capacity.",
                                     shape_.nodes, shape_.nodes);
@@ -206,6 +209,7 @@ void FakeKubelets::pull(FakePod& pod) {
   }
   pod.waiting.clear();
   pod.image = image;
+  on_nodes_[image].insert(pod.node);
   start(pod);
 }
 
@@ -213,6 +217,7 @@ void FakeKubelets::start(FakePod& pod) {
   if (!pod.started) {
     const auto object = server_.find(kube::kPods, pod.key);
     pod.started = true;
+    if (pod.pulls_only) return write_status(pod);
     pod.config = told_config(*object);
     ++ip_count_;
     pod.ip = fmt::format("10.{}.{}.{}", ip_count_ / 62'500 + 1, ip_count_ / 250 % 250,
@@ -348,6 +353,7 @@ void FakeKubelets::write_status(FakePod& pod) {
 Json FakeKubelets::status_json(const FakePod& pod) const {
   Json status = {{"phase", pod.started ? "Running" : "Pending"}, {"qosClass", "Burstable"}};
   if (pod.node.empty()) return status;
+  const std::string image_id = behaviour_of(pod.image).image_id;
   if (pod.started) {
     status["podIP"] = pod.ip;
     status["podIPs"] = Json::array({{{"ip", pod.ip}}});
@@ -355,7 +361,9 @@ Json FakeKubelets::status_json(const FakePod& pod) const {
   Json noded = {{"name", "noded"}, {"image", "noded"}, {"imageID", ""}, {"restartCount", 0}};
   Json engine = {{"name", "engine"},
                  {"image", pod.image},
-                 {"imageID", pod.image.empty() ? "" : "sha256:" + sha256_hex(pod.image)},
+                 {"imageID", pod.image.empty()  ? ""
+                             : image_id.empty() ? "sha256:" + sha256_hex(pod.image)
+                                                : image_id},
                  {"restartCount", pod.restarts + pod.crashes}};
   noded["ready"] = pod.is_serving();
   noded["state"] = pod.started ? Json{{"running", Json::object()}}
@@ -370,6 +378,12 @@ Json FakeKubelets::status_json(const FakePod& pod) const {
   }
   if (pod.crashes > 0) {
     engine["lastState"] = {{"terminated", {{"exitCode", 1}, {"reason", "Error"}}}};
+  }
+  if (pod.pulls_only) {
+    if (pod.started) status["phase"] = "Succeeded";
+    if (pod.started) engine["state"] = {{"terminated", {{"exitCode", 0}, {"reason", "Completed"}}}};
+    status["containerStatuses"] = Json::array({engine});
+    return status;
   }
   status["containerStatuses"] = {noded, engine};
   return status;

@@ -39,6 +39,7 @@ struct ImageBehaviour {
   bool pulls = true;
   bool crashes = false;
   bool never_ready = false;
+  std::string image_id = {};  ///< as kubelets report it; empty: of one that was loaded by hand
 };
 
 /// One pod as its kubelet knows it.
@@ -49,6 +50,7 @@ struct FakePod {
   std::string ip;
   std::string unschedulable;  ///< why, for people
   std::string waiting;        ///< reason of the engine container: "ImagePullBackOff"
+  bool pulls_only = false;    ///< it brings an image to its node and ends
   bool started = false;       ///< its containers were started once
   bool engine_running = false;
   bool engine_ready = false;
@@ -79,6 +81,8 @@ class FakeKubelets {
   /// The node stops answering: its pods' Ready goes False, and what it was told waits.
   void lose_node(int index);
   void restore_node(int index);
+  /// Nodes that have pulled an image.
+  const std::set<std::string>& nodes_with(const std::string& image) { return on_nodes_[image]; }
   /// The engine process of a pod dies now; it comes back as after a crash.
   void crash_engine(const std::string& uid);
   KubeletTimes& times() { return times_; }
@@ -111,6 +115,7 @@ class FakeKubelets {
   net::Notify wake_;
   std::map<std::string, FakePod> pods_;  ///< by uid
   std::map<std::string, ImageBehaviour> images_;
+  std::map<std::string, std::set<std::string>> on_nodes_;  ///< by image
   std::set<std::string> lost_;
   std::map<std::pair<TimePoint, std::uint64_t>, std::function<void()>> agenda_;
   std::uint64_t agenda_count_ = 0;

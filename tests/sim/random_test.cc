@@ -48,6 +48,9 @@ TEST(RandomLives, StillEndWellWhereTheyOnceDidNot) {
       {36, "a key backs off for minutes after many failures"},
       {227, "the status of an object that was gone landed on the next one of its name"},
       {79, "children read by a list had no kind, and never covered their documents"},
+      {300265, "ready pods that nobody had verified were all replaced at once"},
+      {303545, "so they were where only their template changed"},
+      {306901, "a pod was confirmed to run what the same pass had just told it"},
   };
   for (const Found& entry : found) {
     SCOPED_TRACE(entry.what);

@@ -39,7 +39,10 @@ const Json* controller_of(const Json& object) {
   return nullptr;
 }
 
+/// Of a pod that serves.
 std::string serving_path(const Json& pod) {
+  const Json labels = pod["metadata"].value("labels", Json::object());
+  if (labels.value("serving.kantha.dev/role", "") == "pull") return "";
   const Json* owner = controller_of(pod);
   if (owner == nullptr || owner->value("kind", "") != "ModelServing") return "";
   return pod["metadata"].value("namespace", "") + "/" + owner->value("name", "");
@@ -277,6 +280,40 @@ void scrub(Json& value) {
 
 }  // namespace
 
+namespace {
+
+/// Gives pods the names of a fleet that was never scaled in: which of them went is no difference.
+std::map<std::string, Json> with_plain_ordinals(std::map<std::string, Json> state) {
+  constexpr const char* kOrdinal = "serving.kantha.dev/ordinal";
+  const Json::json_pointer labels("/metadata/labels");
+  std::map<std::string, std::map<int, std::string>> fleets;  ///< paths by object and ordinal
+  for (const auto& [path, object] : state) {
+    if (!path.starts_with("Pod ") || !object.contains(labels)) continue;
+    const std::string ordinal = object.at(labels).value(kOrdinal, "");
+    const bool is_named = !ordinal.empty() && path.ends_with("-" + ordinal);
+    if (!is_named || ordinal.find_first_not_of("0123456789") != std::string::npos) continue;
+    fleets[path.substr(0, path.size() - ordinal.size())][std::stoi(ordinal)] = path;
+  }
+  for (const auto& [stem, pods] : fleets) {
+    int next = 0;
+    for (const auto& [ordinal, path] : pods) {
+      const std::string name = stem + std::to_string(next);
+      const std::string plain = name.substr(name.find_last_of("/ ") + 1);
+      std::string text = dump_json(state.extract(path).mapped());
+      const std::string old = "\"" + path.substr(path.find_last_of("/ ") + 1) + "\"";
+      for (std::size_t at = 0; (at = text.find(old, at)) != std::string::npos; ++at) {
+        text.replace(at, old.size(), "\"" + plain + "\"");
+      }
+      Json object = Json::parse(text);
+      object["metadata"]["labels"][kOrdinal] = std::to_string(next++);
+      state.emplace(name, std::move(object));
+    }
+  }
+  return state;
+}
+
+}  // namespace
+
 std::map<std::string, Json> end_state(fake::FakeApiServer& server) {
   std::map<std::string, Json> state;
   for (fake::Table* table : server.store().tables()) {
@@ -289,18 +326,19 @@ std::map<std::string, Json> end_state(fake::FakeApiServer& server) {
       if (plural == "pods") {
         // How a pod came to its revision may differ; what it was told and runs may not.
         for (const char* name : {"born-revision", "retold-from", "verified-revision", "spared",
-                                 "image-told-at-restart"}) {
+                                 "image-told-at-restart", "told-at-restart"}) {
           object["metadata"]["annotations"].erase(std::string("serving.kantha.dev/") + name);
         }
       }
       if (plural == "modelservings" && object.contains("status")) {
         object["status"].erase("decisions");
+        object["status"].erase("rollout");  // what was good before, and since when
         object["status"].erase("taking");
       }
       state.emplace(table->kind.kind + " " + path, std::move(object));
     }
   }
-  return state;
+  return with_plain_ordinals(std::move(state));
 }
 
 std::vector<std::string> state_differences(const std::map<std::string, Json>& expected,
