@@ -51,6 +51,7 @@ int run(int argc, const char* const* argv) {
   add_explain(app, chosen);
   add_scale(app, chosen);
   add_key(app, chosen);
+  add_model(app, chosen);
   add_sim(app, chosen);
   add_version(app, chosen);
   app.add_flag_callback("--version", [&] { throw CLI::CallForVersion(); }, "Print the version");

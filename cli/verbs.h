@@ -22,6 +22,8 @@ void add_explain(CLI::App& app, Verb& chosen);
 void add_scale(CLI::App& app, Verb& chosen);
 void add_chat(CLI::App& app, Verb& chosen);
 void add_key(CLI::App& app, Verb& chosen);
+void add_model(CLI::App& app, Verb& chosen);
+void add_model_render(CLI::App& model_verb, Verb& chosen);
 void add_sim(CLI::App& app, Verb& chosen);
 void add_bench(CLI::App& app, Verb& chosen);
 void add_version(CLI::App& app, Verb& chosen);

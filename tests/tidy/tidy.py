@@ -43,7 +43,7 @@ MAY_INCLUDE = {
     "operator/cluster": BASE + ["operator/kube", "operator/runtime", "operator/serving",
                                 "operator/metricsapi", "noded/api"],
     "cli": BASE + ["operator/serving", "operator/local", "operator/kube", "operator/cluster",
-                   "noded/api", "engine/sim", "bench/load"],
+                   "noded/api", "engine/sim", "engine/model", "engine/text", "bench/load"],
     "bench/load": BASE,
 }
 OUR_ROOTS = ("base/", "engine/", "noded/", "operator/", "cli/", "tests/", "bench/")
