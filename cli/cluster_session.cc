@@ -120,6 +120,20 @@ struct ClusterSession::Body {
               [](const Json& a, const Json& b) { return time_of(a) < time_of(b); });
   }
 
+  Status merge(const std::string& name, const Json& body, const std::string& subresource,
+               const std::string& where) {
+    kube::PatchOptions options;
+    options.kind = kube::PatchKind::kMerge;
+    options.subresource = subresource;
+    Result<Json> done = run_blocking(
+        context, client->patch(kube::kModelServings, {name_space, name}, dump_json(body), options));
+    if (done.ok()) return ok_status();
+    if (kube::fault_of(done.error()) == kube::ApiFault::kNotFound) {
+      return not_found("no ModelServing \"" + name + "\" at " + where);
+    }
+    return std::move(done).error().with_context(where);
+  }
+
   boost::asio::io_context context{1};
   kube::ClusterConfig config;
   std::string name_space;
@@ -168,18 +182,11 @@ Result<ClusterReading> ClusterSession::read(const std::string& name, bool with_e
 }
 
 Status ClusterSession::scale(const std::string& name, std::int64_t replicas) {
-  kube::PatchOptions options;
-  options.kind = kube::PatchKind::kMerge;
-  options.subresource = "scale";
-  const Json body = {{"spec", {{"replicas", replicas}}}};
-  Result<Json> done = run_blocking(
-      body_->context, body_->client->patch(kube::kModelServings, {body_->name_space, name},
-                                           dump_json(body), options));
-  if (done.ok()) return ok_status();
-  if (kube::fault_of(done.error()) == kube::ApiFault::kNotFound) {
-    return not_found("no ModelServing \"" + name + "\" at " + description());
-  }
-  return std::move(done).error().with_context(description());
+  return body_->merge(name, {{"spec", {{"replicas", replicas}}}}, "scale", description());
+}
+
+Status ClusterSession::patch(const std::string& name, const Json& body) {
+  return body_->merge(name, body, "", description());
 }
 
 }  // namespace kantha::cli

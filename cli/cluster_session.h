@@ -56,6 +56,8 @@ class ClusterSession {
   Result<ClusterReading> read(const std::string& name, bool with_events);
   /// Sets spec.replicas through the scale subresource.
   Status scale(const std::string& name, std::int64_t replicas);
+  /// A merge patch of the object.
+  Status patch(const std::string& name, const Json& body);
 
  private:
   struct Body;

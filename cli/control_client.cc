@@ -98,4 +98,15 @@ Status scale_world(const std::string& name, std::int64_t replicas) {
   return ok_status();
 }
 
+Status patch_world(const std::string& name, const Json& patch) {
+  TRY(const std::string root, run_root());
+  net::HttpRequest request;
+  request.method = "PATCH";
+  request.target = std::string(local::kModelServingsPath) + "/" + name;
+  request.headers.set("Content-Type", "application/merge-patch+json");
+  request.body = dump_json(patch);
+  TRY(const Json answer, call_world(root, name, std::move(request)));
+  return ok_status();
+}
+
 }  // namespace kantha::cli

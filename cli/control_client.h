@@ -29,4 +29,7 @@ Result<RunningWorld> find_world(const std::string& name);
 /// Sets the number of replicas.
 Status scale_world(const std::string& name, std::int64_t replicas);
 
+/// A merge patch of spec.rollout.
+Status patch_world(const std::string& name, const Json& patch);
+
 }  // namespace kantha::cli

@@ -40,7 +40,23 @@ std::string explain_world(const local::WorldView& view) {
          printable(condition.reason), printable(entry.since), printable(condition.message)});
   }
   if (rows.size() == 1) return out + "No conditions yet: no operator has looked at this object.\n";
-  return out + align_columns(rows);
+  return out + align_columns(rows) + explain_scaling(view);
+}
+
+std::string explain_scaling(const local::WorldView& view) {
+  std::string out;
+  if (!view.scaling.empty()) {
+    out += "\nHow many pods:\n";
+    for (const std::string& line : view.scaling) out += "  " + printable(line) + "\n";
+  }
+  if (view.decisions.empty()) return out;
+  std::vector<std::vector<std::string>> rows = {{"DECISION", "KIND", "CHANGE", "REASON", "FROM"}};
+  for (const serving::Decision& made : view.decisions) {
+    rows.push_back({local::rfc3339(made.at), printable(made.kind),
+                    printable(made.from) + " → " + printable(made.to), printable(made.reason),
+                    printable(made.inputs)});
+  }
+  return out + "\n" + align_columns(rows);
 }
 
 std::string explain_events(const std::vector<Json>& events) {

@@ -13,6 +13,9 @@ namespace kantha::cli {
 /// Head line, counts, conditions, and pods with reasons.
 std::string explain_world(const local::WorldView& view);
 
+/// The arithmetic behind the count of pods, and the last decisions; empty without either.
+std::string explain_scaling(const local::WorldView& view);
+
 /// The last ten Events, oldest first.
 std::string explain_events(const std::vector<Json>& events);
 

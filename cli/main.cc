@@ -50,6 +50,7 @@ int run(int argc, const char* const* argv) {
   add_get(app, chosen);
   add_explain(app, chosen);
   add_scale(app, chosen);
+  add_rollout(app, chosen);
   add_key(app, chosen);
   add_model(app, chosen);
   add_sim(app, chosen);

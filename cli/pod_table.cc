@@ -27,6 +27,7 @@ std::string streams_text(std::int64_t streams) {
 }
 
 std::string ready_of(const WorldView& view) {
+  if (view.is_asleep()) return "asleep";
   return fmt::format("{}/{}", view.counts.available, view.counts.wanted);
 }
 
@@ -116,8 +117,8 @@ std::string first_lines(const std::string& text, std::size_t count) {
 std::string pod_table(const WorldView& view) {
   std::vector<std::vector<std::string>> rows = {pod_head()};
   for (const PodView& pod : view.pods) rows.push_back(pod_row(pod));
-  return fmt::format("{}  {}  {}  {} ready\n", view.name, printable(view.model), view.endpoint,
-                     ready_of(view)) +
+  return fmt::format("{}  {}  {}  {}{}\n", view.name, printable(view.model), view.endpoint,
+                     ready_of(view), view.is_asleep() ? "" : " ready") +
          align_columns(rows);
 }
 

@@ -29,6 +29,10 @@ std::string ready_line(const local::WorldView& view, Duration since_start) {
 }
 
 std::string vacant_line(const local::WorldView& view) {
+  if (view.is_asleep()) {
+    return fmt::format("no pods: \"{}\" sleeps; the next request to {} waits while one starts",
+                       view.name, view.endpoint);
+  }
   return fmt::format(
       "no pods: \"{0}\" is scaled to 0; requests to {1} get 503 until: kantha scale {0} --replicas "
       "1",

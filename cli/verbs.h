@@ -20,6 +20,7 @@ void add_up(CLI::App& app, Verb& chosen);
 void add_get(CLI::App& app, Verb& chosen);
 void add_explain(CLI::App& app, Verb& chosen);
 void add_scale(CLI::App& app, Verb& chosen);
+void add_rollout(CLI::App& app, Verb& chosen);
 void add_chat(CLI::App& app, Verb& chosen);
 void add_key(CLI::App& app, Verb& chosen);
 void add_model(CLI::App& app, Verb& chosen);

@@ -76,6 +76,25 @@ TEST_F(ClusterVerbsTest, ExplainTellsThePlanWithoutAnOperator) {
   }
 }
 
+TEST_F(ClusterVerbsTest, ExplainPrintsTheArithmeticOfTheLastDecision) {
+  world_.create_serving("m", 2);
+  world_.ask("PATCH", "/apis/serving.kantha.dev/v1alpha1/namespaces/default/modelservings/m/status",
+             Json::parse(R"({"status": {
+    "conditions": [{"type": "ScalingActive", "status": "True", "reason": "ValidMetricFound",
+                    "message": "", "lastTransitionTime": "2026-11-30T10:00:00Z"}],
+    "decisions": [{"time": "2026-11-30T10:00:00Z", "kind": "Scale", "from": "1", "to": "2",
+                   "reason": "PressureAboveTarget",
+                   "message": "mean 1.400 of 1 pods, target 0.700, tolerance 10 %; )"
+                         R"(1 pods × 1.400 / 0.700 → 2; m-0: pressure 1.400"}]}})"));
+  const Output why = kantha("explain m -n default");
+  EXPECT_EQ(why.status, 0) << why.err;
+  for (const char* text : {"How many pods:", "at 2026-11-30T10:00:00Z it went from 1 to 2, by:",
+                           "  mean 1.400 of 1 pods, target 0.700, tolerance 10 %\n",
+                           "  m-0: pressure 1.400\n", "PressureAboveTarget"}) {
+    EXPECT_NE(why.out.find(text), std::string::npos) << text << "\n" << why.out;
+  }
+}
+
 TEST_F(ClusterVerbsTest, ErrorsNameWhatWasTried) {
   const struct {
     const char* args;

@@ -121,13 +121,16 @@ TEST_F(ProgramTest, UsageErrorsExitWith2AndSayWhatIsKnown) {
     int status;
     const char* err;
   } cases[] = {
-      {"", 2, "expected a verb: up, chat, bench, get, explain, scale, key, sim, version"},
+      {"", 2,
+       "expected a verb: up, chat, bench, get, explain, scale, rollout, key, model, sim, version"},
       {"fly", 2,
-       "unknown verb \"fly\"; known verbs: up, chat, bench, get, explain, scale, key, sim, "
-       "version"},
+       "unknown verb \"fly\"; known verbs: up, chat, bench, get, explain, scale, rollout, key, "
+       "model, sim, version"},
       {"up", 2, "--file"},
       {"up -f m.yaml --nope", 2, "--nope"},
       {"up -f m.yaml --listen nonsense", 2, "HOST:PORT"},
+      {"model", 2, "subcommand"},
+      {"model inspect m.gguf", 1, "m.gguf: not a GGUF file: it looks like something else"},
       {"get -o xml", 2, "xml"},
       {"scale m", 2, "--replicas"},
       {"scale m --replicas -1", 2, "--replicas"},

@@ -27,6 +27,16 @@ TEST(UpWords, TheVacantLineSaysWhatRequestsGetAndHowToStartOne) {
             "kantha scale m --replicas 1");
 }
 
+TEST(UpWords, OneThatSleepsWantsNoVerb) {
+  local::WorldView view = sample();
+  view.name = "m";
+  view.counts = {};
+  view.conditions = {{{"ScalingActive", serving::ConditionStatus::kTrue, "ScaledToZero", ""}, ""}};
+  EXPECT_EQ(vacant_line(view),
+            "no pods: \"m\" sleeps; the next request to http://127.0.0.1:8000 waits while one "
+            "starts");
+}
+
 TEST(UpWords, TheExampleNamesTheModelSafely) {
   const std::string plain = usage_example(sample());
   EXPECT_NE(plain.find("\"model\": \"smollm2-135m-instruct\""), std::string::npos) << plain;
