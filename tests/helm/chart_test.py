@@ -15,170 +15,11 @@ import unittest
 
 import chart
 from chart import CRDS, KANTHA, ROOT, merged, names, nested, of_kind, only, walk
+from chart_cases import (READ, RIGHTS, CLUSTER_RIGHTS, ACTIVATOR_RIGHTS, UNINSTALL_RIGHTS,
+                         UNINSTALL, LEASE_RIGHTS, DEFAULT, TEAMS, DIGEST, PEER, GUARDED, MONITORED,
+                         WATCHED, CASES, REFUSALS)
 
 HELM = None  # a chart.Helm; the suite runs once for each
-
-READ = {"get", "list", "watch"}
-CHILD = READ | {"create", "patch", "delete"}
-RIGHTS = {  # all that the operator may do in a namespace that it watches
-    ("serving.kantha.dev", "modelservings"): READ | {"patch"},
-    ("serving.kantha.dev", "modelservings/status"): {"patch"},
-    ("serving.kantha.dev", "modelservings/finalizers"): {"update"},
-    ("", "pods"): CHILD,
-    ("", "services"): CHILD,
-    ("", "serviceaccounts"): CHILD,
-    ("", "configmaps"): CHILD,
-    ("policy", "poddisruptionbudgets"): CHILD,
-    ("", "secrets"): {"get", "create", "patch"},
-    ("", "events"): {"create", "patch"},
-}
-LEASE_RIGHTS = {("coordination.k8s.io", "leases"): {"get", "create", "update", "patch"}}
-
-ALWAYS = {"Deployment/kantha-operator", "Service/kantha-operator",
-          "ServiceAccount/kantha-operator", "NetworkPolicy/kantha-operator",
-          "PodDisruptionBudget/kantha-operator", "Role/kantha-operator-lease",
-          "RoleBinding/kantha-operator-lease"}
-CLUSTER_WIDE = {"ClusterRole/kantha-operator", "ClusterRoleBinding/kantha-operator"}
-DEFAULT = ALWAYS | CLUSTER_WIDE
-TEAMS = {"watchNamespaces": ["team-a", "team-b"]}
-TEAM_ROLES = {f"{kind}/{team}/kantha-operator" for kind in ("Role", "RoleBinding")
-              for team in TEAMS["watchNamespaces"]}
-DIGEST = "sha256:" + "0123456789abcdef" * 4
-PEER = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}},
-         "podSelector": {"matchLabels": {"app.kubernetes.io/name": "prometheus"}}}]
-GUARDED = {"networkPolicy": {"models": {"enabled": True, "namespaces": ["a", "b"]}}}
-MONITORED = {"monitoring": {"serviceMonitor": {"enabled": True, "labels": {"release": "prom"}},
-                            "podMonitor": {"enabled": True}}}
-
-# (what is so, values, the objects that come out)
-CASES = [
-    ("the defaults watch every namespace", {}, DEFAULT),
-    ("a list of namespaces has a role in each", TEAMS, ALWAYS | TEAM_ROLES),
-    ("the release's own namespace may be watched", {"watchNamespaces": ["kantha-system"]},
-     ALWAYS | {"Role/kantha-operator", "RoleBinding/kantha-operator"}),
-    ("namespaces named by digits stay text", {"watchNamespaces": ["123", "0x10", "1e3"]},
-     ALWAYS | {f"{kind}/{n}/kantha-operator" for kind in ("Role", "RoleBinding")
-               for n in ("123", "0x10", "1e3")}),
-    ("one replica has no budget", {"replicas": 1}, DEFAULT - {"PodDisruptionBudget/kantha-operator"}),
-    ("no budget on request", {"podDisruptionBudget": {"enabled": False}},
-     DEFAULT - {"PodDisruptionBudget/kantha-operator"}),
-    ("without election there is no right to leases",
-     {"replicas": 1, "leaderElection": {"enabled": False}},
-     DEFAULT - {"PodDisruptionBudget/kantha-operator", "Role/kantha-operator-lease",
-                "RoleBinding/kantha-operator-lease"}),
-    ("roles may be somebody else's", {"rbac": {"create": False}},
-     ALWAYS - {"Role/kantha-operator-lease", "RoleBinding/kantha-operator-lease"}),
-    ("roles in namespaces may be somebody else's", merged(TEAMS, {"rbac": {"create": False}}),
-     ALWAYS - {"Role/kantha-operator-lease", "RoleBinding/kantha-operator-lease"}),
-    ("the account may be there already", {"serviceAccount": {"create": False, "name": "robot"}},
-     DEFAULT - {"ServiceAccount/kantha-operator"}),
-    ("the account may have another name", {"serviceAccount": {"name": "robot"}},
-     DEFAULT - {"ServiceAccount/kantha-operator"} | {"ServiceAccount/robot"}),
-    ("the account has annotations", {"serviceAccount": {"annotations": {"a.example.com/role": "x"}}},
-     DEFAULT),
-    ("the operator's policy can be left out", {"networkPolicy": {"operator": {"enabled": False}}},
-     DEFAULT - {"NetworkPolicy/kantha-operator"}),
-    ("the operator's policy takes addresses and peers",
-     {"networkPolicy": {"operator": {"apiServerCidrs": ["10.0.0.1/32", "fd00::/8"],
-                                     "apiServerPorts": [6443], "metricsFrom": PEER}}}, DEFAULT),
-    ("model pods are guarded where named", GUARDED,
-     DEFAULT | {"NetworkPolicy/a/kantha-models", "NetworkPolicy/b/kantha-models"}),
-    ("model pods are guarded in the watched namespaces",
-     merged(TEAMS, {"networkPolicy": {"models": {"enabled": True}}}),
-     ALWAYS | TEAM_ROLES | {"NetworkPolicy/team-a/kantha-models",
-                            "NetworkPolicy/team-b/kantha-models"}),
-    ("model pods are guarded with peers",
-     merged(GUARDED, {"networkPolicy": {"models": {"apiFrom": PEER, "metricsFrom": PEER}}}),
-     DEFAULT | {"NetworkPolicy/a/kantha-models", "NetworkPolicy/b/kantha-models"}),
-    ("monitors", MONITORED,
-     DEFAULT | {"ServiceMonitor/kantha-operator", "PodMonitor/kantha-operator-models"}),
-    ("monitors of some namespaces", merged(TEAMS, MONITORED),
-     ALWAYS | TEAM_ROLES | {"ServiceMonitor/kantha-operator", "PodMonitor/kantha-operator-models"}),
-    ("a test pod", {"helmTest": {"enabled": True, "image": "example.com/busybox:1.37"}},
-     DEFAULT | {"Pod/kantha-operator-ready"}),
-    ("another name", {"fullnameOverride": "op"},
-     {o.replace("kantha-operator", "op") for o in ALWAYS} | CLUSTER_WIDE),
-    ("another name of the lease", {"leaderElection": {"leaseName": "my.lease"}}, DEFAULT),
-    ("images by digest", {"images": {i: {"digest": DIGEST, "tag": "ignored"}
-                                     for i in ("operator", "noded", "engine")}}, DEFAULT),
-    ("images of a mirror, with secrets",
-     {"images": {"registry": "mirror.example.com:5000/kantha/", "pullPolicy": "Always",
-                 "pullSecrets": ["pull", "pull.two"]}}, DEFAULT),
-    ("images without a registry", {"images": {"registry": ""}}, DEFAULT),
-    ("scheduling", {"nodeSelector": {"kubernetes.io/os": "linux"},
-                    "tolerations": [{"key": "infra", "operator": "Exists", "effect": "NoSchedule"},
-                                    {"operator": "Exists", "effect": "NoExecute",
-                                     "tolerationSeconds": 5}],
-                    "affinity": {"podAntiAffinity": {
-                        "requiredDuringSchedulingIgnoredDuringExecution": [
-                            {"topologyKey": "kubernetes.io/hostname", "labelSelector": {
-                                "matchLabels": {"app.kubernetes.io/name": "kantha-operator"}}}]}},
-                    "priorityClassName": "system-cluster-critical"}, DEFAULT),
-    ("a spread of one's own", {"topologySpreadConstraints": [
-        {"maxSkew": 2, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule",
-         "labelSelector": {"matchLabels": {"a": "b"}}}]}, DEFAULT),
-    ("labels and annotations", {"podLabels": {"cost-centre": "7"}, "commonLabels": {"team": "ml"},
-                                "podAnnotations": {"example.com/a": "with: colon # and hash\n"}},
-     DEFAULT),
-    ("labels of a user do not replace selectors",
-     {"podLabels": {"app.kubernetes.io/name": "evil", "app.kubernetes.io/instance": "evil"},
-      "commonLabels": {"app.kubernetes.io/instance": "evil"}}, DEFAULT),
-    ("numbers", {"workers": 1, "qps": 10000, "burst": 20000, "logLevel": "debug",
-                 "terminationGracePeriodSeconds": 600}, DEFAULT),
-    ("more arguments", {"extraArgs": ["--a=b c", "--quote=\"'{{ x }}'"]}, DEFAULT),
-    ("own resources", {"resources": {"requests": {"cpu": 1, "memory": "100M"},
-                                     "limits": {"cpu": "1500m", "memory": "1Gi"}}}, DEFAULT),
-    ("a switched-off check of ownership", {"ownership": {"check": False}}, DEFAULT),
-    ("another chart's globals", {"global": {"imageRegistry": "x"}}, DEFAULT),
-]
-
-# (values, what the message names)
-REFUSALS = [
-    ({"replicaCount": 2}, "replicaCount"),
-    ({"images": {"engine": {"pullPolicy": "Always"}}}, "pullPolicy"),
-    ({"networkPolicy": {"enabled": True}}, "enabled"),
-    ({"monitoring": {"podMonitor": {"namespaces": []}}}, "namespaces"),
-    ({"affinity": {"nodeAntiAffinity": {}}}, "nodeAntiAffinity"),
-    ({"tolerations": [{"keys": "a"}]}, "keys"),
-    ({"resources": {"request": {}}}, "request"),
-    ({"networkPolicy": {"models": {"apiFrom": [{"pods": {}}]}}}, "pods"),
-    ({"networkPolicy": {"models": {"apiFrom": [{}]}}}, "/networkPolicy/models/apiFrom/0"),
-    ({"replicas": 0}, "/replicas"),
-    ({"replicas": 3}, "/replicas"),
-    ({"replicas": "2"}, "/replicas"),
-    ({"replicas": 1.5}, "/replicas"),
-    ({"watchNamespaces": "team-a"}, "/watchNamespaces"),
-    ({"watchNamespaces": ["Team"]}, "/watchNamespaces/0"),
-    ({"watchNamespaces": ["a.b"]}, "/watchNamespaces/0"),
-    ({"watchNamespaces": ["a", "a"]}, "/watchNamespaces"),
-    ({"watchNamespaces": ["*"]}, "/watchNamespaces/0"),
-    ({"watchNamespaces": ["n" * 64]}, "/watchNamespaces/0"),
-    ({"images": {"engine": {"digest": "sha256:12"}}}, "/images/engine/digest"),
-    ({"images": {"noded": {"tag": "a b"}}}, "/images/noded/tag"),
-    ({"images": {"noded": {"repository": ""}}}, "/images/noded/repository"),
-    ({"images": {"registry": "https://example.com"}}, "/images/registry"),
-    ({"images": {"operator": {"tag": 1.10}}}, "/images/operator/tag"),
-    ({"images": {"operator": {"tag": "latest"}}}, "images.operator.tag"),
-    ({"images": {"pullPolicy": "Sometimes"}}, "/images/pullPolicy"),
-    ({"logLevel": "loud"}, "/logLevel"),
-    ({"qps": -1}, "/qps"),
-    ({"extraArgs": ["-x"]}, "/extraArgs/0"),
-    ({"extraArgs": "--x"}, "/extraArgs"),
-    ({"podLabels": {"a": 1}}, "/podLabels/a"),
-    ({"podAnnotations": ["a"]}, "/podAnnotations"),
-    ({"resources": {"limits": {"memory": "lots"}}}, "/resources/limits/memory"),
-    ({"fullnameOverride": "1st"}, "/fullnameOverride"),
-    ({"networkPolicy": {"operator": {"apiServerPorts": [70000]}}}, "apiServerPorts/0"),
-    ({"networkPolicy": {"operator": {"apiServerPorts": []}}}, "apiServerPorts"),
-    ({"networkPolicy": {"operator": {"apiServerCidrs": ["10.0.0.1"]}}}, "apiServerCidrs/0"),
-    ({"networkPolicy": {"models": {"enabled": True}}}, "networkPolicy.models.namespaces"),
-    (merged(TEAMS, GUARDED), "networkPolicy.models.namespaces: a"),
-    ({"leaderElection": {"enabled": False}}, "leaderElection.enabled"),
-    ({"helmTest": {"enabled": True}}, "helmTest.image"),
-    ({"helmTest": {"enabled": True, "image": "busybox"}}, "/helmTest/image"),
-    ({"monitoring": {"serviceMonitor": {"interval": "often"}}}, "serviceMonitor/interval"),
-    ({"terminationGracePeriodSeconds": 0}, "/terminationGracePeriodSeconds"),
-]
 
 
 def rights(role):
@@ -189,8 +30,21 @@ def rights(role):
     return found
 
 
+def is_hook(obj):
+    return obj["metadata"].get("annotations", {}).get("helm.sh/hook") == "pre-delete"
+
+
+def of_activator(obj):
+    return obj["metadata"]["labels"].get("app.kubernetes.io/name") == "kantha-activator"
+
+
+def lasting(objects):
+    """Without what is there only before an uninstall."""
+    return [obj for obj in objects if not is_hook(obj)]
+
+
 def pod_specs(objects):
-    for obj in of_kind(objects, "Deployment"):
+    for obj in of_kind(objects, "Deployment", "Job"):
         yield obj["spec"]["template"]["spec"]
     for obj in of_kind(objects, "Pod"):
         yield obj["spec"]
@@ -213,10 +67,12 @@ class SoundTest(unittest.TestCase):
     def check_metadata(self, obj):
         metadata = obj["metadata"]
         self.assertLessEqual(len(metadata["name"]), 63, metadata)
-        self.assertRegex(metadata["name"], r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
+        dots = "." if obj["kind"] == "APIService" else ""
+        self.assertRegex(metadata["name"], rf"^[a-z0-9]([-a-z0-9{dots}]*[a-z0-9])?$")
         if obj["kind"] == "Service":
             self.assertRegex(metadata["name"], r"^[a-z]")
-        self.assertEqual("namespace" in metadata, not obj["kind"].startswith("Cluster"), metadata)
+        everywhere = obj["kind"].startswith("Cluster") or obj["kind"] == "APIService"
+        self.assertEqual("namespace" in metadata, not everywhere, metadata)
         if "namespace" in metadata:
             self.assertIsInstance(metadata["namespace"], str)
         for key, value in metadata["labels"].items():
@@ -234,31 +90,83 @@ class SoundTest(unittest.TestCase):
                 self.check_no_nulls(inner, f"{path}.{key}")
 
     def check_selectors(self, objects):
+        self.check_activator(objects)
+        objects = [o for o in objects if not of_activator(o)]
         deployment = only(objects, "Deployment")["spec"]
         labels = deployment["template"]["metadata"]["labels"]
         selectors = [deployment["selector"]["matchLabels"], only(objects, "Service")["spec"]["selector"]]
         selectors += [o["spec"]["selector"]["matchLabels"]
                       for o in of_kind(objects, "PodDisruptionBudget", "ServiceMonitor")]
         selectors += [o["spec"]["podSelector"]["matchLabels"] for o in of_kind(objects, "NetworkPolicy")
-                      if o["metadata"]["name"] != "kantha-models"]
+                      if o["metadata"]["name"] != "kantha-models" and not is_hook(o)]
         for selector in selectors:
             self.assertEqual(set(selector), {"app.kubernetes.io/name", "app.kubernetes.io/instance"})
             self.assertLessEqual(selector.items(), labels.items())
 
+    def check_activator(self, objects):
+        """Its selectors take its pods and none of the operator's; nothing of it has a token."""
+        its = [o for o in objects if of_activator(o)]
+        if not its:
+            return
+        template = only(its, "Deployment")["spec"]["template"]
+        self.assertIs(template["spec"]["automountServiceAccountToken"], False)
+        operator = next(o for o in of_kind(objects, "Deployment") if not of_activator(o))["spec"]
+        selectors = [only(its, "Service")["spec"]["selector"],
+                     only(its, "Deployment")["spec"]["selector"]["matchLabels"]]
+        selectors += [o["spec"]["selector"]["matchLabels"]
+                      for o in of_kind(its, "PodDisruptionBudget")]
+        selectors += [o["spec"]["podSelector"]["matchLabels"] for o in of_kind(its, "NetworkPolicy")]
+        for selector in selectors:
+            self.assertLessEqual(selector.items(), template["metadata"]["labels"].items())
+            self.assertFalse(selector.items() <= operator["template"]["metadata"]["labels"].items())
+        self.assertFalse(operator["selector"]["matchLabels"].items()
+                         <= template["metadata"]["labels"].items())
+
     def check_roles(self, objects, namespace):
+        has_activator = any(of_activator(o) for o in objects)
+        objects = [o for o in objects if o["kind"] != "Deployment" or not of_activator(o)]
         account = only(objects, "Deployment")["spec"]["template"]["spec"]["serviceAccountName"]
         roles = {(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]): o
-                 for o in of_kind(objects, "Role", "ClusterRole")}
-        bindings = of_kind(objects, "RoleBinding", "ClusterRoleBinding")
+                 for o in of_kind(objects, "Role", "ClusterRole")
+                 if not o["metadata"]["name"].endswith("-metrics-reader")}
+        bindings = [o for o in of_kind(objects, "RoleBinding", "ClusterRoleBinding")
+                    if not self.is_of_the_metrics_api(o, account, namespace)]
         self.assertEqual(len(bindings), len(roles))
         for binding in bindings:
             self.assertEqual(binding["subjects"], [
                 {"kind": "ServiceAccount", "name": account, "namespace": namespace}])
             ref = binding["roleRef"]
             role = roles.pop((ref["kind"], binding["metadata"].get("namespace"), ref["name"]))
+            self.assertEqual(is_hook(binding), is_hook(role))
+            if of_activator(role):
+                self.assertEqual(rights(role), {("discovery.k8s.io", "endpointslices"): {"list"}})
+                continue
             is_lease = role["metadata"]["name"].endswith("-lease")
-            self.assertEqual(rights(role), LEASE_RIGHTS if is_lease else RIGHTS)
+            if is_hook(role):
+                self.assertLessEqual(rights(role).items(), UNINSTALL_RIGHTS.items())
+                self.assertTrue(all(rule["resourceNames"] for rule in role["rules"]))
+            else:
+                of_all = CLUSTER_RIGHTS if role["kind"] == "ClusterRole" else RIGHTS
+                of_all = {**of_all, **(ACTIVATOR_RIGHTS if has_activator else {})}
+                self.assertEqual(rights(role), LEASE_RIGHTS if is_lease else of_all)
         self.assertEqual(roles, {})
+
+    def is_of_the_metrics_api(self, binding, account, namespace):
+        """Roles of the API server's own, and the HPA's right to read what the operator serves."""
+        operator = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+        hpa = {"kind": "ServiceAccount", "name": "horizontal-pod-autoscaler",
+               "namespace": "kube-system"}
+        wanted = {
+            "system:auth-delegator": ("ClusterRoleBinding", None, operator),
+            "extension-apiserver-authentication-reader": ("RoleBinding", "kube-system", operator),
+            "kantha-operator-metrics-reader": ("ClusterRoleBinding", None, hpa)}
+        role = binding["roleRef"]["name"]
+        if role not in wanted and not role.endswith("-metrics-reader"):
+            return False
+        kind, home, subject = wanted.get(role, wanted["kantha-operator-metrics-reader"])
+        self.assertEqual((binding["kind"], binding["metadata"].get("namespace"),
+                          binding["subjects"]), (kind, home, [subject]))
+        return True
 
     def check_restricted(self, spec):
         """Pod Security 'restricted', and a bit more."""
@@ -285,7 +193,7 @@ class ObjectsTest(SoundTest):
             with self.subTest(title):
                 objects = HELM.objects(values=values)
                 self.check_sound(objects)
-                self.assertEqual(names(objects), expected)
+                self.assertEqual(names(lasting(objects)), expected)
 
     def test_names_stay_valid_for_long_and_odd_releases(self):
         seen = set()
@@ -383,13 +291,41 @@ class OperatorTest(unittest.TestCase):
             "--image-pull-secret=pull-a", "--image-pull-secret=pull-b", "--listen=0.0.0.0:8080", "--workers=9", "--qps=1000", "--burst=2000",
             "--log-level=debug", "--a=b"])
 
+    def test_the_shared_folder_for_weights_is_told_with_its_bound(self):
+        cache = {"hostPath": "/var/lib/kantha", "quotaBytes": 2_000_000_000_000}
+        found = self.arguments({"modelCache": cache})
+        self.assertIn("--model-cache-host-path=/var/lib/kantha", found)
+        self.assertIn("--model-cache-quota=2000000000000", found)
+
     def test_the_operator_knows_each_argument(self):
         source = ROOT / "operator" / "options.cc"
         if not source.exists():
             self.skipTest("there is no operator/options.cc yet")
         known = set(re.findall(r'"(--[a-z-]+)"', source.read_text(encoding="utf-8")))
-        for values in ({}, merged(TEAMS, {"images": {"modelPullSecrets": ["s"]}})):
+        some = merged(TEAMS, {"images": {"modelPullSecrets": ["s"]}, "modelCache": {"hostPath": "/a"}})
+        for values in ({}, some):
             self.assertLessEqual({a.partition("=")[0] for a in self.arguments(values)}, known)
+            command, *flags = UninstallTest.arguments(values)
+            self.assertIn(f'"{command}"', source.read_text(encoding="utf-8"))
+            self.assertLessEqual({a.partition("=")[0] for a in flags}, known)
+
+    def test_activators_are_found_and_known_by_a_token(self):
+        objects = HELM.objects(values={"activator": {"enabled": True, "holdSeconds": 120},
+                                       "metricsApi": {"enabled": True}})
+        mine = next(o for o in of_kind(objects, "Deployment") if of_activator(o))["spec"]["template"]
+        operator = next(o for o in of_kind(objects, "Deployment")
+                        if not of_activator(o))["spec"]["template"]
+        arguments = operator["spec"]["containers"][0]["args"]
+        self.assertIn("--activator-service=kantha-system/kantha-operator-activator", arguments)
+        told = mine["spec"]["containers"][0]["args"]
+        self.assertIn("--hold-timeout-seconds=120", told)
+        source = (ROOT / "noded/activator/activator_options.cc").read_text(encoding="utf-8")
+        for argument in told:
+            self.assertIn(f'"{argument.partition("=")[0]}', source)
+        for template in (mine, operator):
+            secrets = {v["secret"]["secretName"] for v in template["spec"]["volumes"]}
+            self.assertIn("kantha-operator-activator", secrets)
+        self.assertGreater(mine["spec"]["terminationGracePeriodSeconds"], 120)
 
     def test_no_election_no_lease(self):
         values = {"replicas": 1, "leaderElection": {"enabled": False}}
@@ -437,12 +373,80 @@ class OperatorTest(unittest.TestCase):
             self.assertIn(f"\nversion: {project[1]}\n", text)
 
 
+class UninstallTest(unittest.TestCase):
+    """The Job before `helm uninstall`."""
+
+    @staticmethod
+    def arguments(values):
+        job = only(HELM.objects(values=values), "Job")["spec"]
+        return job["template"]["spec"]["containers"][0]["args"]
+
+    def test_all_of_it_is_a_hook_that_goes_when_it_has_succeeded(self):
+        hooks = [o for o in HELM.objects() if is_hook(o)]
+        self.assertEqual(names(hooks), UNINSTALL)
+        for hook in hooks:
+            notes = hook["metadata"]["annotations"]
+            self.assertEqual(notes["helm.sh/hook-delete-policy"],
+                             "before-hook-creation,hook-succeeded")
+            self.assertEqual(int(notes["helm.sh/hook-weight"]) < 0, hook["kind"] != "Job",
+                             "rights come first")
+
+    def test_it_can_be_switched_off(self):
+        objects = HELM.objects(values={"uninstall": {"releaseFinalizers": False}})
+        self.assertEqual(names(objects), DEFAULT)
+
+    def test_it_ends_the_operator_and_releases_what_that_watches(self):
+        self.assertEqual(self.arguments(TEAMS), [
+            "release-finalizers", "--namespace=team-a", "--namespace=team-b", "--leader-elect",
+            "--lease-name=kantha-operator", "--lease-namespace=kantha-system",
+            "--deployment=kantha-operator", "--timeout=100"])
+        alone = {"replicas": 1, "leaderElection": {"enabled": False}, "fullnameOverride": "op",
+                 "uninstall": {"timeoutSeconds": 60}}
+        self.assertEqual(self.arguments(alone), [
+            "release-finalizers", "--lease-namespace=kantha-system", "--deployment=op",
+            "--timeout=40"])
+        role = only(HELM.objects(values=alone), "Role", "op-uninstall")
+        self.assertEqual(role["rules"], [{"apiGroups": ["apps"], "resources": ["deployments/scale"],
+                                          "resourceNames": ["op"], "verbs": ["patch"]}])
+
+    def test_it_is_bounded_and_runs_as_and_where_the_operator_does(self):
+        values = {"images": {"pullSecrets": ["one"], "registry": "r.example.com"},
+                  "nodeSelector": {"a": "b"}, "priorityClassName": "p", "commonLabels": {"b": "2"},
+                  "tolerations": [{"key": "infra", "operator": "Exists"}],
+                  "uninstall": {"timeoutSeconds": 90}}
+        objects = HELM.objects(values=values)
+        job, deployment = only(objects, "Job"), only(objects, "Deployment")
+        self.assertEqual((job["spec"]["activeDeadlineSeconds"], job["spec"]["backoffLimit"]), (90, 2))
+        self.assertEqual(job["metadata"]["labels"]["b"], "2")
+        mine, theirs = (o["spec"]["template"]["spec"] for o in (job, deployment))
+        for key in ("serviceAccountName", "imagePullSecrets", "nodeSelector", "priorityClassName",
+                    "tolerations", "securityContext"):
+            self.assertEqual(mine[key], theirs[key], key)
+        self.assertEqual(mine["containers"][0]["image"], theirs["containers"][0]["image"])
+        self.assertEqual(mine["restartPolicy"], "Never")
+
+    def test_its_pod_is_none_of_the_operator_s(self):
+        objects = HELM.objects()
+        labels = only(objects, "Job")["spec"]["template"]["metadata"]["labels"]
+        policy = only(objects, "NetworkPolicy", "kantha-operator-uninstall")["spec"]
+        self.assertLessEqual(policy["podSelector"]["matchLabels"].items(), labels.items())
+        self.assertNotIn("ingress", policy)
+        operator = only(objects, "NetworkPolicy", "kantha-operator")["spec"]
+        self.assertEqual(policy["egress"], operator["egress"][:2])
+        for selector in (operator["podSelector"]["matchLabels"],
+                         only(objects, "Deployment")["spec"]["selector"]["matchLabels"]):
+            self.assertFalse(selector.items() <= labels.items())
+
+
 class RightsTest(unittest.TestCase):
     def test_the_operator_s_client_knows_no_other_resource(self):
-        source = (ROOT / "operator" / "kube" / "resource.h").read_text(encoding="utf-8")
+        source = "".join((ROOT / "operator" / path).read_text(encoding="utf-8")
+                         for path in ("kube/resource.h", "cluster/child_object.h",
+                                      "cluster/node_marks.h", "cluster/reference_check.h",
+                                      "cluster/activator_door.h"))
         known = re.findall(r'Resource k\w+\{"([^"]*)",\s*"[^"]*",\s*"([^"]*)"', source)
-        granted = {(group, name) for group, name in set(RIGHTS) | set(LEASE_RIGHTS)
-                   if "/" not in name}
+        all_rights = {*CLUSTER_RIGHTS, *LEASE_RIGHTS, *ACTIVATOR_RIGHTS}
+        granted = {(group, name) for group, name in all_rights if "/" not in name}
         self.assertEqual(set(known), granted)
 
     def test_nothing_is_a_wildcard(self):
@@ -558,6 +562,17 @@ class MonitorTest(unittest.TestCase):
         pods = only(HELM.objects(values=MONITORED), "PodMonitor")["spec"]
         self.assertEqual(pods["namespaceSelector"], {"any": True})
 
+    def test_alerts_and_dashboard_are_the_files_of_the_chart(self):
+        rules = only(HELM.objects(values=WATCHED), "PrometheusRule")
+        self.assertEqual(rules["metadata"]["labels"]["release"], "prom")
+        self.assertEqual(rules["spec"], chart.yaml.safe_load(
+            (KANTHA / "files/rules.yaml").read_text()))
+        board = only(HELM.objects(values=WATCHED), "ConfigMap")
+        self.assertEqual(board["metadata"]["labels"]["grafana_dashboard"], "1")
+        self.assertEqual(
+            chart.json.loads(board["data"]["kantha-rollouts.json"]),
+            chart.json.loads((KANTHA / "files/rollouts-dashboard.json").read_text()))
+
 
 class DefinitionTest(unittest.TestCase):
     def test_the_chart_s_copy_is_the_definition_of_the_source_tree(self):
@@ -647,11 +662,13 @@ class ValuesTest(unittest.TestCase):
                 self.check_schema(node, [name])
             comments = chart.described(folder / "values.yaml")
             for path, default in walk(chart.default_values(folder)):
-                if path[0] == "resources" and len(path) > 1:
+                if "resources" in path[:-1]:
                     continue  # of Kubernetes, by a definition
                 node = schema
                 for key in path[:-1]:
                     node = node["properties"][key]
+                if isinstance(node.get("additionalProperties"), dict):
+                    continue  # a default key of a map whose keys are the user's
                 self.assertEqual(set(node["properties"]) - {"global"},
                                  set(self.group(folder, path[:-1])))
                 comment = comments.get(".".join(path))

@@ -1,9 +1,11 @@
 """The charts on a real API server (scripts/cluster), with every helm that can be had.
 
 No operator runs here (nothing pulls its image): what counts is what the API server takes, what it lets
-the operator's account do, and what a second release is told. Exits with 77 where there is no helm.
+the operator's account do, and what a second release is told. Only what comes before an uninstall is
+run, from $KANTHA_BIN_DIR, with the arguments and the account of its pod. Exits with 77 where there is no helm.
 """
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -17,7 +19,7 @@ import unittest
 
 import chart
 from chart import CRDS, KANTHA, ROOT, merged, parse
-from chart_test import CASES, LEASE_RIGHTS, RIGHTS, TEAMS
+from chart_test import CASES, CLUSTER_RIGHTS, LEASE_RIGHTS, RIGHTS, TEAMS
 
 HELM = None  # a chart.Helm with a kubeconfig
 CLUSTER = None
@@ -26,7 +28,7 @@ DEFINITION = "modelservings.serving.kantha.dev"
 HOME = "kantha-system"
 ACCOUNT = f"system:serviceaccount:{HOME}:kantha-operator"
 VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
-OTHERS = [("", "nodes"), ("", "namespaces"), ("", "pods/exec"), ("", "pods/eviction"),
+OTHERS = [("", "namespaces"), ("", "pods/exec"), ("", "pods/eviction"),
           ("", "serviceaccounts/token"), ("apps", "deployments"), ("batch", "jobs"),
           ("rbac.authorization.k8s.io", "roles"), ("rbac.authorization.k8s.io", "clusterroles"),
           ("apiextensions.k8s.io", "customresourcedefinitions")]
@@ -81,7 +83,7 @@ class Cluster:
 
 def allowed(user, namespace):
     """{(group, resource): verbs} that the user may, of those that this test asks for."""
-    asked = sorted(set(RIGHTS) | set(LEASE_RIGHTS)) + OTHERS
+    asked = sorted(set(CLUSTER_RIGHTS) | set(LEASE_RIGHTS)) + OTHERS
     reviews = []
     for group, full in asked:
         resource, _, subresource = full.partition("/")
@@ -142,12 +144,13 @@ class InstalledTest(unittest.TestCase):
 
     def uninstall(self, release, namespace):
         self.installed.remove((release, namespace))
-        return HELM.run("uninstall", release, "-n", namespace, "--ignore-not-found",
+        # Nothing runs the Job that comes before, but in the test that is about it.
+        return HELM.run("uninstall", release, "-n", namespace, "--ignore-not-found", "--no-hooks",
                         "--kubeconfig", CLUSTER.kubeconfig)
 
     def uninstall_all(self):
         for release, namespace in dict.fromkeys(self.installed):
-            HELM.run("uninstall", release, "-n", namespace, "--ignore-not-found",
+            HELM.run("uninstall", release, "-n", namespace, "--ignore-not-found", "--no-hooks",
                      "--kubeconfig", CLUSTER.kubeconfig)
 
     def define(self, values=None):
@@ -178,8 +181,8 @@ class TakenTest(InstalledTest):
 class RightsTest(InstalledTest):
     def test_everywhere_exactly_the_table(self):
         self.install("kantha", KANTHA, HOME)
-        self.assertEqual(allowed(ACCOUNT, "elsewhere"), RIGHTS)
-        self.assertEqual(allowed(ACCOUNT, ""), RIGHTS)
+        self.assertEqual(allowed(ACCOUNT, "elsewhere"), CLUSTER_RIGHTS)
+        self.assertEqual(allowed(ACCOUNT, ""), CLUSTER_RIGHTS)
 
     def test_in_listed_namespaces_and_nowhere_else(self):
         self.install("kantha", KANTHA, HOME, TEAMS)
@@ -325,6 +328,67 @@ class LifeTest(InstalledTest):
         self.assertEqual(len(CLUSTER.kubectl(*ours)[0].split()), 9)
         self.uninstall("kantha", HOME)
         self.assertEqual(CLUSTER.kubectl(*ours)[0], "")
+
+    def test_before_an_uninstall_nothing_is_held_back_any_more(self):
+        program = pathlib.Path(os.environ.get("KANTHA_BIN_DIR", "/nonexistent")) / "kantha-operator"
+        if not program.exists():
+            self.skipTest(f"there is no {program}: name its folder in KANTHA_BIN_DIR")
+        self.define()
+        for team in ("team-a", "team-c"):
+            CLUSTER.apply(SERVING.replace("{name: m,", "{name: m, finalizers: "
+                                          "[serving.kantha.dev/drain],").replace("team-a", team))
+            self.addCleanup(CLUSTER.kubectl, "-n", team, "delete", "kms", "m", "--ignore-not-found",
+                            "--wait=false")
+        self.install("kantha", KANTHA, HOME, TEAMS)
+        CLUSTER.apply(json.dumps({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": "kantha-operator", "namespace": HOME},
+            "spec": {"holderIdentity": "crashed", "leaseDurationSeconds": 2}}))
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            uninstall = pool.submit(HELM.run, "uninstall", "kantha", "-n", HOME, "--timeout", "90s",
+                                    "--kubeconfig", CLUSTER.kubeconfig)
+            said = self.run_as_kubelet(program, "app.kubernetes.io/name=kantha-uninstall")
+            uninstall.result()
+        self.installed.remove(("kantha", HOME))
+        self.assertIn("ModelServing team-a/m is released", said)
+        self.assertIn("released 1 of 1 ModelServings", said)
+        self.assertIn(f"Lease {HOME}/kantha-operator is deleted", said)
+        left = CLUSTER.kubectl("-n", HOME, "get", "jobs,roles,rolebindings,networkpolicies,leases,"
+                               "deployments", "-o", "name")[0]
+        self.assertEqual(left, "")
+        CLUSTER.kubectl("-n", "team-a", "delete", "kms", "m", "--timeout=10s")
+        held = json.loads(CLUSTER.kubectl("-n", "team-c", "get", "kms", "m", "-o", "json")[0])
+        self.assertEqual(held["metadata"]["finalizers"], ["serving.kantha.dev/drain"],
+                         "another operator's")
+        CLUSTER.kubectl("-n", "team-c", "patch", "kms", "m", "--type=merge", "-p",
+                        '{"metadata":{"finalizers":null}}')
+
+    def run_as_kubelet(self, program, selector):
+        """Runs the program as the pod that comes up says, with its account's rights; its words."""
+        pods = ("-n", HOME, "get", "pods", "-l", selector, "-o", "json")
+        deadline = time.monotonic() + 60
+        while not (found := json.loads(CLUSTER.kubectl(*pods)[0])["items"]):
+            self.assertLess(time.monotonic(), deadline, "the Job has no pod")
+            time.sleep(0.2)
+        name, spec = found[0]["metadata"]["name"], found[0]["spec"]
+        token = CLUSTER.kubectl("-n", HOME, "create", "token", spec["serviceAccountName"])[0]
+        config = json.loads(CLUSTER.kubectl("config", "view", "--raw", "--flatten", "-o", "json")[0])
+        config["users"] = [{"name": user["name"], "user": {"token": token.strip()}}
+                           for user in config["users"]]
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as kubeconfig:
+            json.dump(config, kubeconfig)
+            kubeconfig.flush()
+            run = subprocess.run([program, *spec["containers"][0]["args"], "--kubeconfig",
+                                  kubeconfig.name], text=True, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, check=False, timeout=60)
+        phase = "Failed" if run.returncode else "Succeeded"
+        CLUSTER.kubectl("-n", HOME, "patch", "pod", name, "--subresource=status", "--type=merge",
+                        "-p", json.dumps({"status": {"phase": phase, "containerStatuses": [{
+                            "name": spec["containers"][0]["name"], "image": "x", "imageID": "x",
+                            "ready": False, "restartCount": 0, "state": {"terminated": {
+                                "exitCode": run.returncode}}}]}}))
+        self.assertEqual(run.returncode, 0, run.stdout)
+        return run.stdout
 
     def test_the_definition_is_renewed_and_stays(self):
         self.define()

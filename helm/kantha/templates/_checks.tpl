@@ -14,6 +14,9 @@
 {{- if and $models.enabled (not $models.namespaces) (not .Values.watchNamespaces) -}}
 {{- fail "networkPolicy.models.namespaces: name the namespaces to guard, as watchNamespaces is empty" -}}
 {{- end -}}
+{{- if and .Values.metricsApi.enabled .Values.metricsApi.secretName (not .Values.metricsApi.caBundle) -}}
+{{- fail "metricsApi.caBundle: required with metricsApi.secretName; the API server trusts nothing else" -}}
+{{- end -}}
 {{- if and .Values.helmTest.enabled (not .Values.helmTest.image) -}}
 {{- fail "helmTest.image: name an image with wget, as helmTest.enabled is true" -}}
 {{- end -}}

@@ -46,6 +46,24 @@ kantha-operator
 {{- printf "%s/%s" .Release.Namespace .Release.Name -}}
 {{- end -}}
 
+{{- define "kantha.uninstallName" -}}
+{{- printf "%s-uninstall" (include "kantha.fullname" .) -}}
+{{- end -}}
+
+{{/* Of the pod that runs before an uninstall: no Service and no selector of the operator's has it. */}}
+{{- define "kantha.uninstallLabels" -}}
+app.kubernetes.io/name: kantha-uninstall
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{/* Annotations of what is there only before an uninstall; the argument is its weight. */}}
+{{- define "kantha.uninstallHook" -}}
+helm.sh/hook: pre-delete
+helm.sh/hook-weight: {{ . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end -}}
+
 {{/* Never changes in a release's life: Deployments refuse another selector. */}}
 {{- define "kantha.selectorLabels" -}}
 app.kubernetes.io/name: kantha-operator
@@ -80,4 +98,48 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- else -}}
 {{- printf "%s:%s" $name ($image.tag | default $root.Chart.AppVersion) -}}
 {{- end -}}
+{{- end -}}
+
+{{/* Egress rules to DNS (some clouds give the API server as a name) and to the API server. */}}
+{{- define "kantha.apiServerEgress" -}}
+{{- with .Values.networkPolicy.operator -}}
+- ports:
+    - port: 53
+      protocol: UDP
+    - port: 53
+      protocol: TCP
+- ports:
+    {{- range .apiServerPorts }}
+    - port: {{ . }}
+      protocol: TCP
+    {{- end }}
+  {{- with .apiServerCidrs }}
+  to:
+    {{- range . }}
+    - ipBlock:
+        cidr: {{ . | quote }}
+    {{- end }}
+  {{- end }}
+{{- end -}}
+{{- end -}}
+
+{{/* The Secret with the serving certificate of the metrics API. */}}
+{{- define "kantha.metricsSecretName" -}}
+{{- .Values.metricsApi.secretName | default (printf "%s-metrics-tls" (include "kantha.fullname" .)) -}}
+{{- end -}}
+
+{{/* The activators: their Deployment, Service, Secret, budget, policy and role. */}}
+{{- define "kantha.activatorName" -}}
+{{- printf "%s-activator" (include "kantha.fullname" .) -}}
+{{- end -}}
+
+{{/* None of the operator's selectors has it. */}}
+{{- define "kantha.activatorSelector" -}}
+app.kubernetes.io/name: kantha-activator
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end -}}
+
+{{- define "kantha.activatorLabels" -}}
+{{- $labels := include "kantha.labels" . | fromYaml -}}
+{{- mergeOverwrite (dict) $labels (include "kantha.activatorSelector" . | fromYaml) | toYaml -}}
 {{- end -}}
