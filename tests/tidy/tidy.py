@@ -44,6 +44,7 @@ MAY_INCLUDE = {
                                 "operator/metricsapi", "noded/api"],
     "cli": BASE + ["operator/serving", "operator/local", "operator/kube", "operator/cluster",
                    "noded/api", "engine/sim", "engine/model", "engine/text", "bench/load"],
+    "bench/autoscale": BASE + ["engine/sim", "operator/serving"],
     "bench/load": BASE,
 }
 OUR_ROOTS = ("base/", "engine/", "noded/", "operator/", "cli/", "tests/", "bench/")
