@@ -16,6 +16,10 @@ RARE = {("secrets", "get"), ("secrets", "patch"), ("services", "get"), ("service
         ("modelservings/finalizers", "update")}
 # The chart gives them for the names' sake: owned children go with their owner.
 UNUSED = {("services", "delete"), ("serviceaccounts", "delete"), ("poddisruptionbudgets", "delete")}
+# And those that only an object with autoscaling or a claim needs.
+UNUSED |= {("modelservings/scale", "patch"), ("persistentvolumeclaims", "get"),
+           ("nodes", "get")} | {
+    ("horizontalpodautoscalers", verb) for verb in ("get", "create", "patch", "delete")}
 
 
 def damage(one):

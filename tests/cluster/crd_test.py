@@ -133,9 +133,10 @@ class CrdTest(unittest.TestCase):
         self.assertNotIn("replicas", spec)
         self.assertEqual(spec["engine"]["config"]["maxNumSeqs"], 64)
         self.assertEqual(spec["rollout"]["maxUnavailable"], 1)
-        self.assertEqual(spec["rollout"]["gates"]["maxTtftP95Ratio"], 1.25)
+        self.assertEqual(spec["rollout"]["gates"]["maxTtftP95Ratio"], 1.1)
         self.assertEqual(spec["autoscaling"],
-                         {"minReplicas": 1, "maxReplicas": 3, "targetKvPressure": 0.7})
+                         {"minReplicas": 1, "maxReplicas": 3, "targetKvPressure": 0.7,
+                          "idleSeconds": 600})
         self.assertEqual(spec["drain"], {"timeoutSeconds": 300})
 
     def write_status(self, name, status):

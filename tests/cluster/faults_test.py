@@ -211,7 +211,8 @@ class Outage(WorldTest):
         operator.end()
         print(f"caught up {caught_up:.1f} s after the return; {cpu:.2f} s CPU in "
               f"{SECONDS_AWAY} s of outage", flush=True)
-        self.assertEqual(after, {name: before[name] for name in ("m-0", "m-1")})
+        self.assertEqual(len(after), 2)
+        self.assertLessEqual(after.items(), before.items())
         self.assertEqual(one.live()["metadata"]["labels"]["team"], "green")
         self.assertLess(cpu, SECONDS_AWAY * 0.05)
         self.assertLess(len(self.world.writes("patient", wall)), 12)

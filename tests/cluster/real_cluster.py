@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+HOME = "kantha-system"  # the operator's namespace
 MODELS = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"),
                       "kantha/models")
 MODELS_ON_NODE = "/var/lib/kantha/models"  # where examples/smollm2-cluster.yaml looks
@@ -74,6 +75,19 @@ class RealCluster:
 
     def kubectl(self, *arguments, **options):
         return self.tool("kubectl", *arguments, **options)
+
+    def helm(self, *arguments):
+        return self.tool("helm", *arguments, seconds=120)
+
+    def install_charts(self, *values):
+        """Both charts with the images of this tree, in a namespace of restricted pods."""
+        self.kubectl("create", "namespace", HOME)
+        self.kubectl("label", "namespace", HOME, "pod-security.kubernetes.io/enforce=restricted")
+        self.helm("install", "kantha-crds", str(ROOT / "helm/kantha-crds"), "--set", "keep=false")
+        images = [f"images.{name}.tag=dev" for name in ("operator", "noded", "engine")]
+        self.helm("install", "kantha", str(ROOT / "helm/kantha"), "-n", HOME, "--set",
+                  ",".join([*images, "images.pullPolicy=Never", *values]), "--wait",
+                  "--timeout=90s")
 
     def objects(self, kind, *arguments):
         return json.loads(self.kubectl("get", kind, *arguments, "-o", "json"))["items"]

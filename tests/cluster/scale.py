@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """How many ModelServings one operator carries: a real API server, fake nodes, N objects at once.
 
-usage: tests/cluster/scale.py [--objects 2000] [--limit-s 150] [--replicas 1] [--operator PROGRAM]
-Starts a cluster with kwok, applies the objects, waits until all report Available, and prints JSON:
-seconds from the first apply, the operator's processor time per object, its memory, its writes and
-Events per object, how long the last Events took, and, after a minute of rest, how many objects
-still are Available and how much was done. Exit status 1 when a limit is missed.
+usage: tests/cluster/scale.py [--objects 2000] [--namespaces N] [--limit-s 150] [--replicas 1]
+                              [--operator PROGRAM]
+Objects are spread over 100 namespaces unless told otherwise, as in KubeRay's benchmark (its
+perf-tests/10000-raycluster): Kubernetes' own controllers hold every pod against every Service and
+disruption budget of its namespace, so that one namespace of thousands measures them. Starts a
+cluster with kwok, applies the objects, waits until all report Available, and prints JSON: seconds
+from the first apply, the operator's processor time per object, its memory, its writes and Events
+per object, how long the last Events took, and, after a minute of rest, how many objects still are
+Available and how much was done. Exit status 1 when a limit is missed.
 """
 
 import argparse
@@ -26,7 +30,9 @@ import time
 from api_access import SERVINGS, Api, Refused
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+EVERYWHERE = SERVINGS + "/modelservings"
 PATH = SERVINGS + "/namespaces/{}/modelservings"
+NAMESPACE_PATH = "/api/v1/namespaces"
 
 
 def body_of(index, replicas):
@@ -41,9 +47,9 @@ def body_of(index, replicas):
 class AvailableCounter(threading.Thread):
     """Counts, from one watch, the objects whose Available condition is True."""
 
-    def __init__(self, api, namespace):
+    def __init__(self, api):
         super().__init__(daemon=True)
-        self.api, self.namespace = api, namespace
+        self.api = api
         self.available = set()
         self.seen_at = {}
         self.events = 0
@@ -61,7 +67,7 @@ class AvailableCounter(threading.Thread):
     def follow(self, version):
         connection = http.client.HTTPSConnection(self.api.host, self.api.port, timeout=300,
                                                  context=self.api.context)
-        connection.request("GET", PATH.format(self.namespace) +
+        connection.request("GET", EVERYWHERE +
                            f"?watch=1&allowWatchBookmarks=1&resourceVersion={version}")
         for line in connection.getresponse():
             event = json.loads(line)
@@ -76,7 +82,7 @@ class AvailableCounter(threading.Thread):
 
     def note(self, event):
         item = event["object"]
-        name = item["metadata"]["name"]
+        name = item["metadata"]["namespace"], item["metadata"]["name"]
         status = item.get("status", {})
         is_available = event["type"] != "DELETED" and any(
             c["type"] == "Available" and c["status"] == "True"
@@ -198,9 +204,14 @@ class Run:
              f"--transport={self.options.transport}"],
             stdout=self.log, stderr=self.log)
 
+    def make_namespaces(self):
+        for index in range(self.options.namespaces):
+            self.api.call("POST", NAMESPACE_PATH, {
+                "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"scale-{index}"}})
+
     def apply_all(self):
-        path = PATH.format("default")
         def apply(index):
+            path = PATH.format(f"scale-{index % self.options.namespaces}")
             name = f"/ms-{index}?fieldManager=scale&force=true"
             self.api.call("PATCH", path + name, body_of(index, self.options.replicas),
                           "application/apply-patch+yaml")
@@ -208,8 +219,9 @@ class Run:
             list(pool.map(apply, range(self.options.objects)))
 
     def measure(self):
-        counter = AvailableCounter(self.api, "default")
+        counter = AvailableCounter(self.api)
         counter.start()
+        self.make_namespaces()
         self.start_operator()
         time.sleep(3)
         begun = time.monotonic()
@@ -250,7 +262,9 @@ class Run:
         rest_after = process_facts(self.operator.pid)
         writes_after = total(writes_of(self.port), "leases")
         return {
-            "objects": objects, "available": len(counter.available), "seconds": round(elapsed, 1),
+            "objects": objects, "namespaces": self.options.namespaces,
+            "available": len(counter.available),
+            "seconds": round(elapsed, 1),
             "cpu_ms_per_object": round((after["cpu_s"] - before["cpu_s"]) * 1000 / objects, 2),
             "rss_mib": round(after["rss_mib"], 1), "peak_mib": round(after["peak_mib"], 1),
             "writes_per_object": round(total(writes, "leases", "events") / objects, 2),
@@ -268,6 +282,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--objects", type=int, default=2000)
     parser.add_argument("--replicas", type=int, default=1)
+    parser.add_argument("--namespaces", type=int, default=100)
     parser.add_argument("--limit-s", type=float, default=150)
     parser.add_argument("--limit-cpu-ms", type=float, default=5)
     parser.add_argument("--limit-mib", type=float, default=200)

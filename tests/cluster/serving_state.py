@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import json
+import re
 
 from api_access import SERVINGS, await_true
 
@@ -136,10 +137,31 @@ class Serving:
 
     def end_state(self):
         """{(kind, name): object} without what differs between two runs; owners are checked ones."""
-        found = list(self.children())
+        found = with_plain_ordinals(list(self.children()))
         uid = next((o["metadata"]["uid"] for k, o in found if k == "modelservings"), None)
         return {(kind, one["metadata"]["name"]): comparable(kind, one, uid)
                 for kind, one in found}
+
+
+def with_plain_ordinals(children):
+    """Pods of `m` get the names of a fleet that was never scaled in: which of them went is by what
+    they held and where they were, and is no difference between two runs."""
+    pods = [one for kind, one in children if kind == "pods" and re.fullmatch(
+        r"m-\d+", one["metadata"]["name"])]
+    new = {}
+    for number, pod in enumerate(sorted(pods, key=lambda p: int(p["metadata"]["name"][2:]))):
+        name = pod["metadata"]["name"]
+        new[name] = json.loads(re.sub(rf"\b{name}\b", f"m-{number}", json.dumps(pod)))
+        labels = new[name]["metadata"].get("labels", {})
+        if labels.get("serving.kantha.dev/ordinal") == name[2:]:
+            labels["serving.kantha.dev/ordinal"] = str(number)
+    return [(kind, new.get(one["metadata"]["name"], one) if kind == "pods" else one)
+            for kind, one in children]
+
+
+# How a pod came to its revision; what it was told and runs is compared.
+HISTORY = ("born-revision", "retold-from", "verified-revision", "spared",
+           "image-told-at-restart", "told-at-restart")
 
 
 def comparable(kind, thing, owner_uid):
@@ -152,6 +174,8 @@ def comparable(kind, thing, owner_uid):
         spec.pop(key, None)
     meta.get("annotations", {}).pop(NOTE, None)
     if kind == "pods":
+        for name in HISTORY:
+            meta.get("annotations", {}).pop("serving.kantha.dev/" + name, None)
         meta["labels"].pop("topology.kubernetes.io/zone", None)  # of the node that it got
     if not meta.get("annotations"):
         meta.pop("annotations", None)
@@ -164,7 +188,8 @@ def comparable(kind, thing, owner_uid):
     for condition in thing.get("status", {}).get("conditions", []):
         condition.pop("lastTransitionTime", None)
         condition.pop("observedGeneration", None)
-    for key in ("observedGeneration",):
+    # What was good before and since when, and how it came to be so, may differ.
+    for key in ("observedGeneration", "rollout", "decisions", "taking"):
         thing.get("status", {}).pop(key, None)
     meta.pop("generation", None)
     for volume in spec.get("volumes", []) if kind == "pods" else []:

@@ -7,10 +7,9 @@ Run by `scripts/e2e smoke` and by ctest as e2e_smoke. Ends with 77 where no node
 import json
 import sys
 
-from real_cluster import (QUESTION, ROOT, Failure, RealCluster, Step, answer_of, expect_paris,
-                          text_of)
+from real_cluster import (HOME, QUESTION, ROOT, Failure, RealCluster, Step, answer_of,
+                          expect_paris, text_of)
 
-HOME = "kantha-system"
 EXAMPLE = ROOT / "examples/smollm2-cluster.yaml"
 OURS = "serving.kantha.dev/name=smollm2"
 
@@ -28,7 +27,7 @@ class Smoke:
             cluster.bring_images(programs)
             cluster.bring_models()
         with Step("charts installed"):
-            self.install()
+            cluster.install_charts()
         with Step("smollm2 is Available"):
             self.kubectl("apply", "-f", str(EXAMPLE))
             self.kubectl("wait", "--for=condition=Available", "kms/smollm2", "--timeout=180s",
@@ -49,17 +48,6 @@ class Smoke:
             cluster.await_true(60, "everything of smollm2 is gone", self.nothing_left)
         with Step("charts uninstalled, nothing left"):
             self.uninstall()
-
-    def install(self):
-        self.kubectl("create", "namespace", HOME)
-        self.kubectl("label", "namespace", HOME, "pod-security.kubernetes.io/enforce=restricted")
-        self.helm("install", "kantha-crds", str(ROOT / "helm/kantha-crds"), "--set", "keep=false")
-        images = [f"images.{name}.tag=dev" for name in ("operator", "noded", "engine")]
-        self.helm("install", "kantha", str(ROOT / "helm/kantha"), "-n", HOME, "--set",
-                  ",".join(images + ["images.pullPolicy=Never"]), "--wait", "--timeout=90s")
-
-    def helm(self, *arguments):
-        return self.cluster.tool("helm", *arguments, seconds=120)
 
     def service_address(self):
         return self.kubectl("get", "service", "smollm2", "-o", "jsonpath={.spec.clusterIP}")
@@ -113,8 +101,8 @@ class Smoke:
         return not left
 
     def uninstall(self):
-        self.helm("uninstall", "kantha", "-n", HOME, "--wait", "--timeout=60s")
-        self.helm("uninstall", "kantha-crds", "--wait", "--timeout=60s")
+        self.cluster.helm("uninstall", "kantha", "-n", HOME, "--wait", "--timeout=60s")
+        self.cluster.helm("uninstall", "kantha-crds", "--wait", "--timeout=60s")
         self.cluster.await_true(
             60, "operator and definition are gone",
             lambda: not self.cluster.objects("pods", "-n", HOME) and "serving.kantha.dev" not in
