@@ -1,5 +1,5 @@
-"""Attacks over HTTP on a pod of `kantha up`: whatever a client sends, cuts or kills, the pod
-answers properly and stays alive. Standard library only."""
+"""Attacks over HTTP on a pod of `kantha up` that asks for keys: whatever a client sends, cuts or
+kills, with a key or without, the pod answers properly and stays alive. Standard library only."""
 
 import collections
 import concurrent.futures
@@ -13,7 +13,8 @@ import threading
 import time
 import unittest
 
-from local_world import World, wait_for
+from local_world import MODEL, SPEC, World, wait_for
+from streamed_answer import quantile
 
 CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
 WINDOW = 512
@@ -33,9 +34,9 @@ def strict(data):
     return json.loads(text, parse_constant=refuse, object_pairs_hook=once)
 
 
-def raw_post(body):
-    return b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (
-        TEXT.encode(), len(body)) + body
+def raw_post(body, key=""):
+    return b"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n" % (
+        TEXT.encode(), key.encode(), len(body)) + body
 
 
 class Answer:
@@ -64,7 +65,16 @@ class Answer:
 class Attacks(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.world = World(max_model_len=WINDOW).start()
+        cls.world = World()
+        text = SPEC.format(name="e2e", model=MODEL, replicas=1, max_model_len=WINDOW,
+                           max_num_seqs=64)
+        cls.world.write_spec(text=text + "  gateway: {authSecret: door-keys}\n")
+        made = cls.world.run("key", "new", "--tenant", "blue")
+        (cls.world.path / "door-keys").mkdir()
+        (cls.world.path / "door-keys" / "keys.json").write_text(
+            json.dumps({"keys": [json.loads(made.stderr)]}))
+        cls.world.key = made.stdout.strip()
+        cls.world.start()
 
     @classmethod
     def tearDownClass(cls):
@@ -139,7 +149,7 @@ class Attacks(unittest.TestCase):
                      b'{"prompt":"a","temperature":NaN}', b'{"prompt":"a","seed":1e400}',
                      b'{"prompt":"a"}{}', b'{"prompt":"a","user":[' + b"1," * 200_000 + b"1]}"):
             with self.subTest(body[:40]):
-                request = raw_post(body).replace(b"Host: x", b"Host: x\r\nConnection: close")
+                request = raw_post(body, self.world.key).replace(b"Host: x", b"Host: x\r\nConnection: close")
                 head, _, error = self.raw(request).partition(b"\r\n\r\n")
                 self.assertIn(self.assert_refused((int(head.split()[1]), error))["param"],
                               (None, "user"))
@@ -213,7 +223,7 @@ class Attacks(unittest.TestCase):
         def go(length, wait_s, how):
             body = {"prompt": [7 + length] * length, "max_tokens": 100, "ignore_eos": True,
                     "stream": how < 0.5}
-            data = raw_post(json.dumps(body).encode())
+            data = raw_post(json.dumps(body).encode(), self.world.key)
             with socket.create_connection(("127.0.0.1", self.world.port)) as peer:
                 peer.sendall(data[:len(data) // 2] if how > 0.9 else data)
                 time.sleep(wait_s)
@@ -250,6 +260,77 @@ class Attacks(unittest.TestCase):
                 self.assertEqual(answer.split()[1], b"%d" % status, answer[:200])
                 self.assertEqual(answer.count(b"HTTP/1.1 "), 1, answer)
 
+    def test_without_a_right_key_nothing_else_about_a_request_matters(self):
+        key, self.world.key = self.world.key, None
+        try:
+            for body in ({}, {"prompt": "a"}, {"prompt": [1] * 100_000}, [], {"stream": "x"}):
+                for path in (TEXT, CHAT, "/v1/models", "/nothing", "/metrics", "//v1/completions"):
+                    self.assert_refused(self.post(path, body), 401)
+        finally:
+            self.world.key = key
+        for wrong in ("", "x", key[:-1], key + "x", key.upper(), "é" * 40, "a" * 5000):
+            head = self.raw(raw_post(b"{}", wrong).replace(b"Host: x", b"Host: x\r\nConnection: close"))
+            self.assertEqual(head.split()[1], b"401", wrong)
+
+    def good_times(self, count):
+        """Seconds of one-token answers, one after the other."""
+        times = []
+        for _ in range(count):
+            start = time.monotonic()
+            self.assertEqual(self.world.complete("Hello", 1)[1], "length")
+            times.append(time.monotonic() - start)
+        return times
+
+    @contextlib.contextmanager
+    def under_attack(self):
+        """Slow headers, bodies of one byte at a time, large fields, floods without a key."""
+        over = threading.Event()
+        head = raw_post(b"x" * 500, self.world.key)
+        huge = b"GET /v1/models HTTP/1.1\r\nHost: x\r\nA: " + b"a" * 30_000 + b"\r\n"
+        deep = raw_post(b"[" * 50_000, self.world.key)
+
+        def drip(data):
+            while not over.is_set():
+                with contextlib.suppress(OSError):
+                    with socket.create_connection(("127.0.0.1", self.world.port), 5) as peer:
+                        for at in range(len(data)):
+                            peer.sendall(data[at:at + 1])
+                            if over.wait(0.1):
+                                return
+
+        def flood(data):
+            while not over.wait(0.02):
+                with contextlib.suppress(OSError):
+                    self.raw(data, timeout_s=5)
+
+        close = lambda data: data.replace(b"Host: x", b"Host: x\r\nConnection: close")
+        attackers = [threading.Thread(target=drip, args=(data,), daemon=True)
+                     for data in [head, head[:-500], huge] * 10]
+        attackers += [threading.Thread(target=flood, args=(close(data),), daemon=True)
+                      for data in (raw_post(b"{}", "wrong"), huge + b"B: " + b"b" * 30_000, deep)]
+        for attacker in attackers:
+            attacker.start()
+        try:
+            yield
+        finally:
+            over.set()
+            for attacker in attackers:
+                attacker.join(10)
+
+    def test_good_clients_keep_their_speed_under_attack(self):
+        engines, ratios = self.world.engines(), []
+        for _ in range(3):
+            before = quantile(self.good_times(60), 0.99)
+            with self.under_attack():
+                during = quantile(self.good_times(60), 0.99)
+            ratios.append(during / before)
+            if ratios[-1] <= 2:
+                break
+        print("p99 of good clients under attack, of that in peace: "
+              + ", ".join(f"{ratio:.2f}" for ratio in ratios))
+        self.assertLessEqual(min(ratios), 2)
+        self.assertEqual(self.world.engines(), engines, "nothing was started again")
+
     def test_every_series_has_one_help_and_its_type(self):
         lines = self.world.request("GET", "/metrics")[1].decode().splitlines()
         kinds = [line.split()[2:4] for line in lines if line.startswith("# TYPE")]
@@ -283,7 +364,7 @@ class Attacks(unittest.TestCase):
     def test_z_a_killed_engine_hands_every_stream_on(self):
         (engine,) = self.world.engines()
         with concurrent.futures.ThreadPoolExecutor(40) as pool:
-            streams = [pool.submit(self.stream, {"prompt": f"Story {i}", "max_tokens": 300,
+            streams = [pool.submit(self.stream, {"prompt": f"Story {i}", "max_tokens": 120,
                                                  "ignore_eos": True}) for i in range(32)]
             word = {"prompt": "Word", "max_tokens": 2}
             whole = [pool.submit(self.post, TEXT, word) for _ in range(4)]

@@ -186,6 +186,34 @@ class Reconciling(unittest.TestCase):
         return json.dumps(self.world.pods()).count('"phase": "ready"')
 
 
+class ToZero(unittest.TestCase):
+    def setUp(self):
+        self.world = World()
+        self.addCleanup(self.world.close)
+        self.world.write_spec(text=self.world.file.read_text().replace(
+            "  replicas: 1\n",
+            "  autoscaling: {minReplicas: 0, maxReplicas: 2, idleSeconds: 1}\n"))
+        self.world.start()
+
+    def test_silence_ends_the_pod_and_requests_wait_for_the_next(self):
+        wait_for(lambda: not self.world.nodeds(), 30, "no pod; " + self.world.output())
+        self.assertIn("asleep", self.world.run("get").stdout)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            waiting = [pool.submit(self.world.complete, "Hello", 4, stream=n % 2 == 0)
+                       for n in range(6)]
+            self.assertEqual([one.result(60)[1] for one in waiting], ["length"] * 6)
+        said = self.world.run("explain", "kms/e2e").stdout
+        for word in ("Idle", "RequestsWait", "idleSeconds 1"):
+            self.assertIn(word, said)
+
+    def test_no_request_finds_nobody_whenever_it_comes(self):
+        pauses = [0.8, 1.0, 1.1, 1.2, 1.4, 1.7, 1.3, 0.9, 1.5, 1.25]
+        for pause in pauses:  # some before, some in, some after the moment at which the pod goes
+            time.sleep(pause)
+            self.assertEqual(self.world.complete("Hello", 2)[1], "length")
+        self.assertIsNotNone(self.world.line_with("Idle"), self.world.output())
+
+
 class Ending(unittest.TestCase):
     def test_ctrl_c_lets_a_stream_finish_and_leaves_nothing_behind(self):
         world = World().start()

@@ -180,7 +180,8 @@ class Storm(unittest.TestCase):
         everything = [*self.world.nodeds(), *self.world.engines()]
         self.assertEqual(self.world.stop(), 0, self.world.output())
         self.assertEqual([pid for pid in everything if is_running(pid)], [])
-        self.assertEqual(list(self.world.path.glob("kantha/*/*")), [])
+        pods = [path for path in self.world.path.glob("kantha/*/pod-*")]
+        self.assertEqual(pods, [], "a pod is left")
 
 
 if __name__ == "__main__":
