@@ -44,6 +44,7 @@ ActivatorFeed::ActivatorFeed(boost::asio::any_io_executor executor, const Clock&
       stores_(stores),
       client_(client),
       trigger_(std::move(trigger)),
+      questions_(executor, "activators"),
       wake_(executor) {}
 
 bool ActivatorFeed::is_heard(const Known& known) const {
@@ -183,7 +184,8 @@ std::string ActivatorFeed::table_of(const Servings& objects) {
   return dump_json(noded::to_json(table));
 }
 
-net::Task<void> ActivatorFeed::ask(std::string address, std::string table, std::string digest) {
+net::Task<void> ActivatorFeed::exchange(std::string address, std::string table,
+                                        std::string digest) {
   const auto before = activators_.find(address);
   if (before == activators_.end()) co_return;
   const bool is_told = before->second.state && before->second.state->table == digest;
@@ -213,6 +215,24 @@ net::Task<void> ActivatorFeed::ask(std::string address, std::string table, std::
   entry.heard = clock_.now();
 }
 
+/// One that hangs holds up neither those that wait at the others nor the next question to them.
+net::Task<void> ActivatorFeed::ask(std::string address, std::string table, std::string digest,
+                                   std::shared_ptr<const Servings> objects) {
+  co_await exchange(address, std::move(table), std::move(digest));
+  const auto known = activators_.find(address);
+  if (known != activators_.end()) known->second.is_asked = false;
+  for (const auto& object : *objects) {
+    if (wakes(*object)) trigger_(object->meta.key);
+  }
+  const bool all_are_heard = std::none_of(activators_.begin(), activators_.end(),
+                                          [](const auto& entry) { return entry.second.is_asked; });
+  if (all_are_heard) tell_passes(*objects);
+}
+
+bool ActivatorFeed::wakes(const serving::ClusterServing& object) const {
+  return object.serving.replicas_or_default() == 0 && door_of(object.meta.uid).waiting > 0;
+}
+
 void ActivatorFeed::tell_passes(const Servings& objects) {
   std::map<std::string, serving::ActivatorRoute> routes;
   for (const auto& object : objects) {
@@ -220,24 +240,24 @@ void ActivatorFeed::tell_passes(const Servings& objects) {
     serving::ActivatorRoute route = route_of(uid);
     const auto before = routes_told_.find(uid);
     const bool moved = before == routes_told_.end() || before->second != route;
-    const bool wakes = object->serving.replicas_or_default() == 0 && door_of(uid).waiting > 0;
-    if (moved || wakes) trigger_(object->meta.key);
+    if (moved) trigger_(object->meta.key);
     routes[uid] = std::move(route);
   }
   routes_told_ = std::move(routes);
 }
 
 net::Task<void> ActivatorFeed::look() {
-  const Servings objects = sleepers();
-  if (objects.empty() && port_by_uid_.empty()) co_return;
+  const auto objects = std::make_shared<const Servings>(sleepers());
+  if (objects->empty() && port_by_uid_.empty()) co_return;
   co_await find_activators();
-  co_await refresh_keys(objects);
-  const std::string table = table_of(objects);
+  co_await refresh_keys(*objects);
+  const std::string table = table_of(*objects);
   const std::string digest = sha256_hex(table);
-  net::TaskGroup questions(executor_, "activators");
-  for (const auto& [address, known] : activators_) questions.spawn(ask(address, table, digest));
-  co_await questions.join();
-  tell_passes(objects);
+  if (activators_.empty()) tell_passes(*objects);
+  for (auto& [address, known] : activators_) {
+    if (std::exchange(known.is_asked, true)) continue;
+    questions_.spawn(ask(address, table, digest, objects));
+  }
 }
 
 net::Task<void> ActivatorFeed::run() {
@@ -245,6 +265,7 @@ net::Task<void> ActivatorFeed::run() {
     if (client_.may_write()) co_await look();
     if (!stopping_) co_await wake_.wait(port_by_uid_.empty() ? kRestEvery : kLookEvery);
   }
+  co_await questions_.join();
 }
 
 void ActivatorFeed::stop() {

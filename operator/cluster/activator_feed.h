@@ -46,6 +46,7 @@ class ActivatorFeed {
     std::optional<noded::ActivatorState> state;
     std::map<std::string, std::size_t> by_id;  ///< where in state.lanes an object is
     TimePoint heard{};                         ///< when it said that
+    bool is_asked = false;                     ///< its answer is awaited
   };
   struct Keys {
     std::optional<std::string> text;
@@ -60,7 +61,10 @@ class ActivatorFeed {
   net::Task<std::optional<std::string>> read_keys(kube::ObjectKey secret);
   std::string table_of(const Servings& objects);
   std::vector<std::string> pods_of_object(const serving::ClusterServing& object) const;
-  net::Task<void> ask(std::string address, std::string table, std::string digest);
+  net::Task<void> ask(std::string address, std::string table, std::string digest,
+                      std::shared_ptr<const Servings> objects);
+  net::Task<void> exchange(std::string address, std::string table, std::string digest);
+  bool wakes(const serving::ClusterServing& object) const;
   void tell_passes(const Servings& objects);
   bool is_heard(const Known& known) const;
   const noded::LaneState* lane_of(const Known& known, const std::string& uid) const;
@@ -77,6 +81,7 @@ class ActivatorFeed {
   std::optional<TimePoint> listed_at_;
   std::map<kube::ObjectKey, Keys> keys_;                        ///< by Secret
   std::map<std::string, serving::ActivatorRoute> routes_told_;  ///< by uid, as passes know them
+  net::TaskGroup questions_;
   net::Notify wake_;
   bool stopping_ = false;
 };

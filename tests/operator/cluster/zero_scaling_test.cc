@@ -18,6 +18,10 @@ class ScriptedActivators final : public ActivatorDoor {
   net::Task<Result<noded::ActivatorState>> exchange(std::string address,
                                                     std::optional<std::string> table) override {
     if (silent) co_return unavailable("nobody answers");
+    if (hung.contains(address)) {
+      co_await net::sleep_for(std::chrono::seconds(2));
+      co_return unavailable("no answer within 2 s");
+    }
     if (table) {
       ++told;
       tables[address] = noded::activation_table_from_json(Json::parse(*table)).value();
@@ -43,6 +47,7 @@ class ScriptedActivators final : public ActivatorDoor {
   std::int64_t waiting = 0;  ///< for every object
   std::int64_t idle_ms = 3'600'000;
   bool silent = false;
+  std::set<std::string> hung;
   std::set<std::string> draining;
   int told = 0;
 };
@@ -191,6 +196,17 @@ TEST_F(ZeroScalingTest, ARequestOfTheLastMomentKeepsThePod) {
   serve_for(10, 40'000);
   EXPECT_EQ(wanted("s"), 1);
   EXPECT_FALSE(is_led_to_activator("s")) << "awake again";
+}
+
+TEST_F(ZeroScalingTest, AnActivatorThatHangsDoesNotHoldUpWhoWaitsAtAnother) {
+  activators.addresses = {"10.1.0.1", "10.1.0.2"};
+  start();
+  fall_asleep("s");
+  activators.hung = {"10.1.0.1"};
+  run_for(std::chrono::milliseconds(1'100));  // its question is on the way
+  activators.waiting = 1;
+  run_for(std::chrono::milliseconds(600));
+  EXPECT_EQ(wanted("s"), 1);
 }
 
 TEST_F(ZeroScalingTest, WhileAsleepNothingIsWritten) {
