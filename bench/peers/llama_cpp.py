@@ -70,10 +70,11 @@ def fetch_source(folder):
 
 
 def copy_products(build, target):
-    """Programs and libraries, with their links."""
+    """Programs and libraries, with their links, over those that are there."""
     target.mkdir(parents=True, exist_ok=True)
     for file in (build / "bin").iterdir():
         if file.name.startswith("lib") or file.name in ("llama-server", "llama-quantize"):
+            (target / file.name).unlink(missing_ok=True)  # no link is written over
             shutil.copy2(file, target / file.name, follow_symlinks=False)
 
 

@@ -123,6 +123,20 @@ class ArithmeticTest(unittest.TestCase):
         judged = table.judge_ratio(row, {OURS: [10]}, [])
         self.assertEqual((judged["against"], judged["verdict"]), (None, "no figure"))
 
+    def test_products_of_a_second_build_replace_those_of_the_first_links_too(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            for name in ("native", "avx2"):
+                (folder / name / "bin").mkdir(parents=True)
+                (folder / name / "bin/libggml.so.1.2").write_text(name)
+                (folder / name / "bin/libggml.so").symlink_to("libggml.so.1.2")
+                (folder / name / "bin/notes").touch()
+                llama_cpp.copy_products(folder / name, folder / "out")
+            self.assertEqual(sorted(file.name for file in (folder / "out").iterdir()),
+                             ["libggml.so", "libggml.so.1.2"])
+            self.assertEqual((folder / "out/libggml.so").read_text(), "avx2")
+            self.assertTrue((folder / "out/libggml.so").is_symlink())
+
     def test_each_row_knows_its_peers(self):
         names = ["llama.cpp", "llama.cpp Q4_0", "vllm", "mine"]
         expected = {"decode": ["llama.cpp", "mine"], "streams16": ["vllm", "mine"],
