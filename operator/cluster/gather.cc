@@ -219,7 +219,6 @@ net::Task<void> look_for_scale_up(Pass& pass, serving::CapacityNeed& need) {
     co_return;
   }
   const TimePoint now = pass.tools.clock.now();
-  pass.outcome.look_again(kNewsAgain);
   if (!known || known->uid != need.uid || now - known->at >= kNewsAgain) {
     kube::ListOptions options;
     options.field_selector = "involvedObject.kind=Pod,involvedObject.name=" + need.pod;
@@ -233,6 +232,8 @@ net::Task<void> look_for_scale_up(Pass& pass, serving::CapacityNeed& need) {
     }
     known = std::move(news);
   }
+  // From when they were asked for: passes for other reasons put it off no further.
+  pass.outcome.look_again(known->at + kNewsAgain - now);
   need.news = known->news;
 }
 

@@ -125,26 +125,53 @@ TEST_F(ScaleInTest, LoadThatCameBackHoldsThePodsThatAreToGo) {
   EXPECT_EQ(pod_count(), 2U);
 }
 
-TEST_F(ScaleInTest, ANodeOnItsWayForAWaitingPodIsSaid) {
+class WaitingPods : public ScalingFixture {
+ protected:
+  /// The pod s-0 finds no node among so many.
+  void wait_among(int nodes) {
+    const auto wait = [&](Json& object) {
+      const std::string message = "0/" + std::to_string(nodes) + " nodes are available";
+      object["status"] = {{"phase", "Pending"},
+                          {"conditions", Json::array({{{"type", "PodScheduled"},
+                                                       {"status", "False"},
+                                                       {"reason", "Unschedulable"},
+                                                       {"message", message}}})}};
+    };
+    ASSERT_TRUE(server_.edit(kube::kPods, {"a", "s-0"}, wait, "scheduler", "status"));
+  }
+  void trigger_scale_up() {
+    const Json uid = find(kube::kPods, "s-0")->at("metadata").at("uid");
+    make(kube::kEvents, {{"metadata", {{"name", "s-0.1"}, {"namespace", "a"}}},
+                         {"reason", "TriggeredScaleUp"},
+                         {"message", "pod triggered scale-up: [{gpus 1->2 (max: 4)}]"},
+                         {"involvedObject",
+                          {{"kind", "Pod"}, {"namespace", "a"}, {"name", "s-0"}, {"uid", uid}}}});
+  }
+};
+
+TEST_F(WaitingPods, HearOfANodeOnItsWayInTimeWhateverElseHappensToThem) {
   start();
   apply(serving("s", 1));
   run_seconds(3);
-  const std::string uid = find(kube::kPods, "s-0")->at("metadata").at("uid");
-  const auto wait = [](Json& object) {
-    object["status"] = {{"phase", "Pending"},
-                        {"conditions", Json::array({{{"type", "PodScheduled"},
-                                                     {"status", "False"},
-                                                     {"reason", "Unschedulable"},
-                                                     {"message", "0/3 nodes are available"}}})}};
-  };
-  ASSERT_TRUE(server_.edit(kube::kPods, {"a", "s-0"}, wait, "scheduler", "status"));
+  wait_among(1);
+  run_seconds(5);
+  trigger_scale_up();
+  for (int nodes = 2; nodes < 8; ++nodes) {
+    wait_among(nodes);
+    run_seconds(4);
+  }
+  run_seconds(3);
+  EXPECT_EQ(ClusterFixture::condition("s", "CapacityBlocked").at("reason"), "TriggeredScaleUp");
+}
+
+TEST_F(WaitingPods, ANodeOnItsWayIsSaid) {
+  start();
+  apply(serving("s", 1));
+  run_seconds(3);
+  wait_among(3);
   run_seconds(5);
   EXPECT_EQ(ClusterFixture::condition("s", "CapacityBlocked").at("reason"), "Unschedulable");
-  make(kube::kEvents,
-       {{"metadata", {{"name", "s-0.1"}, {"namespace", "a"}}},
-        {"reason", "TriggeredScaleUp"},
-        {"message", "pod triggered scale-up: [{gpus 1->2 (max: 4)}]"},
-        {"involvedObject", {{"kind", "Pod"}, {"namespace", "a"}, {"name", "s-0"}, {"uid", uid}}}});
+  trigger_scale_up();
   run_seconds(40);
   const Json blocked = ClusterFixture::condition("s", "CapacityBlocked");
   EXPECT_EQ(blocked.at("reason"), "TriggeredScaleUp");
