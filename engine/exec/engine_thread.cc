@@ -3,6 +3,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/thread_priority.h"
 #include "engine/exec/engine_loop.h"
 #include "engine/gateway/inbox.h"
 
@@ -49,6 +50,7 @@ void EngineThread::warm_up() {
 void EngineThread::start() {
   CHECK(!body_->thread.joinable() && !body_->stopped, "started once");
   body_->thread = std::thread([body = body_.get()] {
+    ask_for_short_turns();
     while (body->loop.turn(kIdleWait)) {
     }
   });

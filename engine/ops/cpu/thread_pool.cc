@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "base/check.h"
+#include "base/thread_priority.h"
 
 namespace kantha::ops::cpu {
 namespace {
@@ -104,6 +105,7 @@ void ThreadPool::close(bool everybody) {
 }
 
 void ThreadPool::work(int thread) {
+  ask_for_short_turns();
   std::uint32_t seen = 0;
   for (;;) {
     start_.wait_while(seen);
