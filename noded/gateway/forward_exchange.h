@@ -26,6 +26,8 @@ struct ForwardExchange {
   net::HttpRequest for_target(const ForwardTarget& target, TimePoint now) const;
   /// The client has seen something of a server's answer.
   bool has_begun() const { return shown || (ledger && ledger->has_begun()); }
+  /// Its client has the beginning of an answer, and nothing but an answer's rest does.
+  bool awaits_more() const { return has_begun() || writer.started(); }
   /// Its stream could go on at another server from here.
   bool can_continue() const {
     return (ledger && ledger->can_continue()) || (replay && replay->can_continue());

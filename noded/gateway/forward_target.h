@@ -50,7 +50,7 @@ struct TargetAsk {
   /// Where it was already, in order; at most the last 32.
   const std::vector<TriedTarget>& tried;
   bool local_allowed = true;  ///< false while this pod's engine is being replaced
-  bool is_running = false;    ///< a stream that has begun and needs somebody to go on with it
+  bool is_running = false;    ///< its client has a beginning, be it a sign of life: no 503 any more
   bool local_last = false;    ///< this pod leaves: its own engine only where nobody else is
   /// The chooser's own note on this request, empty at the first question: what it worked out from
   /// the body stays here instead of being worked out at each turn.

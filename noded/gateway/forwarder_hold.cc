@@ -44,7 +44,7 @@ net::Task<std::optional<ForwardTarget>> Forwarder::hold(Exchange exchange) {
     TargetChoice choice = chooser_.choose({.request = exchange->request,
                                            .tried = exchange->tried,
                                            .local_allowed = !holding_,
-                                           .is_running = exchange->has_begun(),
+                                           .is_running = exchange->awaits_more(),
                                            .local_last = leaving() && !exchange->has_begun(),
                                            .memo = exchange->memo});
     const bool is_late = now >= exchange->deadline;

@@ -247,6 +247,28 @@ TEST_F(StreamResume, WithoutAnEngineInTimeThereIsOneErrorEventAfterComments) {
   EXPECT_EQ(forwarder_->counts().unresumed, 1);
 }
 
+TEST_F(StreamResume, WhoHasASignOfLifeWaitsThroughACrashLoop) {
+  policy_.comment_every = milliseconds(20);
+  policy_.hold_timeout = std::chrono::seconds(20);
+  run_lives([&]() -> net::Task<void> {
+    gate_->phase_ = EnginePhase::kStarting;
+    net::TaskGroup keeper(context_.get_executor(), "keeper");
+    keeper.spawn([](FakeGate* gate) -> net::Task<void> {
+      co_await net::sleep_for(milliseconds(200));  // the client has its 200 and comments
+      gate->phase_ = EnginePhase::kCrashLoop;
+      co_await net::sleep_for(milliseconds(200));
+      gate->phase_ = EnginePhase::kReady;
+    }(gate_.get()));
+    std::deque<Life> lives{{}};
+    const std::string seen = co_await ask(std::move(lives), kBody);
+    co_await keeper.join();
+    EXPECT_NE(seen.find("[DONE]"), std::string::npos) << seen;
+    EXPECT_EQ(seen.find("error"), std::string::npos) << seen;
+    EXPECT_NE(seen.find(": keep-alive"), std::string::npos) << seen;
+  });
+  EXPECT_EQ(bodies_.size(), 1U);
+}
+
 TEST_F(StreamResume, AnEngineThatIsFullOrNotReadyIsAskedAgain) {
   run_lives([&]() -> net::Task<void> {
     std::deque<Life> lives{{Life::End::kCut, 900},
