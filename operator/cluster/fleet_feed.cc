@@ -16,6 +16,11 @@ bool may_be_sent_to(const serving::PodObject& pod) {
   return pod.ready && !pod.is_terminating() && !pod.has_ended() && !pod.ip.empty();
 }
 
+/// One that is not ready, or leaves, is told who is: what it holds may have to go on there.
+bool may_be_told(const serving::PodObject& pod) {
+  return pod.noded.running && !pod.has_ended() && !pod.ip.empty();
+}
+
 serving::FleetMember member_of(const serving::ClusterServing& object,
                                const serving::PodObject& pod) {
   serving::FleetMember out;
@@ -24,6 +29,7 @@ serving::FleetMember member_of(const serving::ClusterServing& object,
               object.serving.served_name(), pod.told_revision.substr(0, 12)};
   out.made_as = pod.pod_revision;
   out.incarnation = pod.ip + "/" + std::to_string(pod.noded.restarts);
+  out.ready = may_be_sent_to(pod);
   return out;
 }
 
@@ -40,16 +46,17 @@ FleetFeed::FleetFeed(boost::asio::any_io_executor executor, const Clock& clock, 
 void FleetFeed::observe(const serving::ClusterServing& object,
                         const std::vector<std::shared_ptr<const StoredPod>>& pods) {
   const std::string name = object.meta.key.to_string();
-  std::vector<serving::FleetMember> ready;
+  std::vector<serving::FleetMember> members;
   std::map<std::string, PodAddress> addresses;
   for (const auto& stored : pods) {
     const serving::PodObject& pod = stored->pod;
-    if (object.is_deleting() || pod.owner_uid != object.meta.uid || !may_be_sent_to(pod)) continue;
-    ready.push_back(member_of(object, pod));
+    const bool is_member = may_be_sent_to(pod) || may_be_told(pod);
+    if (object.is_deleting() || pod.owner_uid != object.meta.uid || !is_member) continue;
+    members.push_back(member_of(object, pod));
     addresses.emplace(pod.uid, address_of(object, pod));
   }
-  const bool changed = plan_.observe(name, ready);
-  if (ready.size() < 2 && !changed) {
+  const bool changed = plan_.observe(name, members);
+  if (members.size() < 2 && !changed) {
     addresses_.erase(name);
   } else {
     addresses_[name] = std::move(addresses);

@@ -189,12 +189,13 @@ void LocalPod::note_state(Result<noded::PodState> answer, pid_t asked_pid) {
 }
 
 std::optional<serving::FleetMember> LocalPod::fleet_member() const {
-  const bool there = process_ && !facts_.terminating && !facts_.drain_deadline && facts_.state &&
-                     facts_.state->phase != noded::EnginePhase::kDraining &&
-                     setting_.clock.now() - facts_.state_at <= kStateFreshFor;
+  const bool there =
+      process_ && facts_.state && setting_.clock.now() - facts_.state_at <= kStateFreshFor;
   if (!there) return std::nullopt;
   serving::FleetMember out;
-  out.ready = facts_.state->phase == noded::EnginePhase::kReady;
+  // One that leaves is told who is there, too: its streams may have to go on somewhere else.
+  out.ready = facts_.state->phase == noded::EnginePhase::kReady && !facts_.terminating &&
+              !facts_.drain_deadline;
   out.id = facts_.name;
   out.peer = {facts_.name, "unix:" + peer_socket(), target_.serving.served_name(),
               serving::short_revision(facts_.told_revision)};

@@ -52,10 +52,21 @@ TEST_F(FleetFeedTest, APodThatIsNotReadyAnyMoreIsTakenOutAndComesBack) {
   door_.fleet.clear();
   ASSERT_TRUE(server_.edit(
       kube::kPods, {"a", "s-1"},
-      [](Json& object) { object["status"]["conditions"][0]["status"] = "False"; }, "kubelet",
-      "status"));
+      [](Json& object) {
+        object["status"]["conditions"][0]["status"] = "False";
+        object["status"]["containerStatuses"] = {
+            {{"name", "noded"}, {"restartCount", 0}, {"state", {{"running", Json::object()}}}}};
+      },
+      "kubelet", "status"));
   run_seconds(3);
-  EXPECT_EQ(told_pods(), (std::vector<std::string>{"s-0", "s-2"}));
+  EXPECT_EQ(told_pods(), (std::vector<std::string>{"s-0", "s-1", "s-2"}))
+      << "what it holds may have to go on at the others";
+  for (const auto& [pod, text] : door_.fleet) {
+    const auto view = noded::fleet_view_from_json(*parse_json(text));
+    ASSERT_TRUE(view.ok() && view->peers.size() == 2) << pod << ": " << text;
+    EXPECT_EQ(view->peers[0].name, "s-0");
+    EXPECT_EQ(view->peers[1].name, "s-2");
+  }
   door_.fleet.clear();
   ready("s-1", "10.0.0.2");
   run_seconds(3);
