@@ -20,10 +20,6 @@ constexpr Duration kHeardFor = std::chrono::seconds(5);
 constexpr Duration kKeysFor = std::chrono::seconds(60);
 constexpr Duration kKeysAgain = std::chrono::seconds(5);  ///< that were not there
 
-bool takes_requests(const serving::PodObject& pod) {
-  return pod.ready && !pod.is_terminating() && !pod.has_ended() && !pod.ip.empty();
-}
-
 bool may_sleep(const serving::ClusterServing& object) {
   const auto& scaling = object.serving.spec.autoscaling;
   return scaling && scaling->may_sleep() && object.problems.empty() && !object.is_deleting();
@@ -152,7 +148,7 @@ std::vector<std::string> ActivatorFeed::pods_of_object(
   if (scope == nullptr) return out;
   for (const auto& stored : scope->pods.indexed(object.meta.uid)) {
     const serving::PodObject& pod = stored->pod;
-    if (!takes_requests(pod) || out.size() >= noded::kActivationPodsMax) continue;
+    if (!pod.takes_requests() || out.size() >= noded::kActivationPodsMax) continue;
     out.push_back(
         net::Endpoint{pod.ip, static_cast<std::uint16_t>(serving::kApiPort), {}}.to_string());
   }

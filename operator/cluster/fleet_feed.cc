@@ -12,10 +12,6 @@ constexpr std::size_t kToldAtOnce = 16;
 constexpr std::uint16_t kApiPort = 8000;
 constexpr Duration kForEver = std::chrono::hours(24);
 
-bool may_be_sent_to(const serving::PodObject& pod) {
-  return pod.ready && !pod.is_terminating() && !pod.has_ended() && !pod.ip.empty();
-}
-
 /// One that is not ready, or leaves, is told who is: what it holds may have to go on there.
 bool may_be_told(const serving::PodObject& pod) {
   return pod.noded.running && !pod.has_ended() && !pod.ip.empty();
@@ -29,7 +25,7 @@ serving::FleetMember member_of(const serving::ClusterServing& object,
               object.serving.served_name(), pod.told_revision.substr(0, 12)};
   out.made_as = pod.pod_revision;
   out.incarnation = pod.ip + "/" + std::to_string(pod.noded.restarts);
-  out.ready = may_be_sent_to(pod);
+  out.ready = pod.takes_requests();
   return out;
 }
 
@@ -50,7 +46,7 @@ void FleetFeed::observe(const serving::ClusterServing& object,
   std::map<std::string, PodAddress> addresses;
   for (const auto& stored : pods) {
     const serving::PodObject& pod = stored->pod;
-    const bool is_member = may_be_sent_to(pod) || may_be_told(pod);
+    const bool is_member = pod.takes_requests() || may_be_told(pod);
     if (object.is_deleting() || pod.owner_uid != object.meta.uid || !is_member) continue;
     members.push_back(member_of(object, pod));
     addresses.emplace(pod.uid, address_of(object, pod));

@@ -14,10 +14,6 @@ namespace {
 constexpr Duration kAskEvery = std::chrono::seconds(1);
 constexpr std::size_t kAskedAtOnce = 256;
 
-bool may_serve(const serving::PodObject& pod) {
-  return pod.ready && !pod.ip.empty() && !pod.is_terminating() && !pod.has_ended();
-}
-
 metricsapi::PodEntry entry_of(const serving::PodObject& pod) {
   metricsapi::PodEntry out;
   out.name = pod.name;
@@ -78,9 +74,9 @@ void PodSamples::look_at(const std::shared_ptr<const StoredPod>& stored,
   const serving::PodObject& pod = stored->pod;
   const metricsapi::PodEntry* known = table_.find(pod.name_space, pod.uid);
   metricsapi::PodEntry entry = entry_of(pod);
-  if (known != nullptr && may_serve(pod)) entry.sample = known->sample;
+  if (known != nullptr && pod.takes_requests()) entry.sample = known->sample;
   table_.put(pod.name_space, pod.uid, std::move(entry));
-  if (!may_serve(pod) || questions_.running() >= kAskedAtOnce) return;
+  if (!pod.takes_requests() || questions_.running() >= kAskedAtOnce) return;
   if (!under_way_.insert(pod.uid).second) return;
   questions_.spawn(ask(stored, address_of(owner, pod)));
 }

@@ -73,6 +73,8 @@ struct PodObject {
   bool is_terminating() const { return deletion.has_value(); }
   /// It ended for good: the kubelet starts nothing in it any more.
   bool has_ended() const { return phase == PodPhase::kFailed || phase == PodPhase::kSucceeded; }
+  /// Whoever sends it a request gets an answer, as far as the API server knows.
+  bool takes_requests() const { return ready && !is_terminating() && !has_ended() && !ip.empty(); }
 };
 
 /// Members of pods that pod_object_from_json does not look at, wherever they stand: most of a pod.
