@@ -41,12 +41,6 @@ Status check(const Options& options) {
   return ok_status();
 }
 
-Status check_admin(const Options& options) {
-  if (!options.admin_token_file.empty() || is_private_endpoint(options.admin)) return ok_status();
-  return invalid_argument("--admin-listen " + options.admin.to_string() +
-                          ": an admin API that others reach needs --admin-token-file");
-}
-
 Result<net::Endpoint> endpoint_flag(const char* flag, const std::string& text) {
   Result<net::Endpoint> endpoint = net::parse_endpoint(text);
   if (!endpoint.ok()) return std::move(endpoint).error().with_context(flag);
@@ -151,8 +145,7 @@ Result<Options> parse_options(int argc, const char* const* argv, std::string& he
   if (options.show_version) return options;
   TRY_OK(check(options));
   TRY(options.listen, endpoint_flag("--listen", texts.listen));
-  TRY(options.admin, endpoint_flag("--admin-listen", texts.admin));
-  TRY_OK(check_admin(options));
+  TRY(options.admin, admin_endpoint(texts.admin, options.admin_token_file));
   if (!texts.peer_listen.empty()) {
     TRY(options.peer_listen, endpoint_flag("--peer-listen", texts.peer_listen));
     if (!options.peer_listen->is_unix()) {

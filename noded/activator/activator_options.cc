@@ -72,13 +72,7 @@ Result<ActivatorOptions> parse_activator_options(int argc, const char* const* ar
   } catch (const CLI::ParseError& error) {
     return invalid_argument(error.what());
   }
-  Result<net::Endpoint> endpoint = net::parse_endpoint(admin);
-  if (!endpoint.ok()) return std::move(endpoint).error().with_context("--admin-listen");
-  options.admin = std::move(endpoint).value();
-  if (options.admin_token_file.empty() && !is_private_endpoint(options.admin)) {
-    return invalid_argument("--admin-listen " + options.admin.to_string() +
-                            ": an admin API that others reach needs --admin-token-file");
-  }
+  TRY(options.admin, admin_endpoint(admin, options.admin_token_file));
   options.hold_timeout = std::chrono::seconds(seconds.hold);
   options.drain_timeout = std::chrono::seconds(seconds.drain);
   options.endpoint_grace = std::chrono::milliseconds(seconds.grace_ms);

@@ -51,4 +51,12 @@ bool is_private_endpoint(const net::Endpoint& endpoint) {
          endpoint.host.starts_with("127.");
 }
 
+Result<net::Endpoint> admin_endpoint(const std::string& text, const std::string& token_file) {
+  Result<net::Endpoint> endpoint = net::parse_endpoint(text);
+  if (!endpoint.ok()) return std::move(endpoint).error().with_context("--admin-listen");
+  if (!token_file.empty() || is_private_endpoint(*endpoint)) return endpoint;
+  return invalid_argument("--admin-listen " + endpoint->to_string() +
+                          ": an admin API that others reach needs --admin-token-file");
+}
+
 }  // namespace kantha::noded

@@ -35,4 +35,8 @@ class AdminGuard {
 /// True for addresses that no other machine reaches: Unix sockets, 127.0.0.0/8, ::1, localhost.
 bool is_private_endpoint(const net::Endpoint& endpoint);
 
+/// The value of --admin-listen. kInvalidArgument: it is no endpoint, or others reach it and there
+/// is no file with a token.
+Result<net::Endpoint> admin_endpoint(const std::string& text, const std::string& token_file);
+
 }  // namespace kantha::noded
