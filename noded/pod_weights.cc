@@ -11,7 +11,7 @@ constexpr Duration kLookEvery = std::chrono::milliseconds(50);
 
 PodWeights::PodWeights(const std::optional<WeightOptions>& options, EngineGate& engine,
                        const Clock& clock)
-    : engine_(engine), clock_(clock) {
+    : GateInFront(engine), clock_(clock) {
   if (options) store_ = std::make_unique<WeightStore>(options->spec, options->settings, clock);
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "noded/engine/engine_gate.h"
+#include "noded/engine/gate_in_front.h"
 #include "noded/models/weight_store.h"
 #include "noded/weight_options.h"
 
@@ -15,7 +15,7 @@ namespace kantha::noded {
 /// The weights of a pod, and its engine as the door sees it: while they are not there, there is no
 /// engine to wait for. Phase "fetching" while they come; "crash_loop" after a round that failed,
 /// until the next one. Without weights to bring, the engine as it is. One executor.
-class PodWeights final : public EngineGate {
+class PodWeights final : public GateInFront {
  public:
   PodWeights(const std::optional<WeightOptions>& options, EngineGate& engine, const Clock& clock);
 
@@ -30,13 +30,8 @@ class PodWeights final : public EngineGate {
   EnginePhase phase() const override;
   std::string message() const override;
   net::Task<bool> wait_ready(Duration timeout) override;
-  void suspect() override { engine_.suspect(); }
-  net::Endpoint endpoint() const override { return engine_.endpoint(); }
-  bool was_ready() const override { return engine_.was_ready(); }
-  EngineEnds ends() const override { return engine_.ends(); }
 
  private:
-  EngineGate& engine_;
   const Clock& clock_;
   std::unique_ptr<WeightStore> store_;
   mutable bool ready_ = false;  ///< once, for good: they are held in use

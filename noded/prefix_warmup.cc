@@ -15,7 +15,7 @@ constexpr std::size_t kAnswerBytesMax = 1u << 20;
 PrefixWarmup::PrefixWarmup(boost::asio::any_io_executor executor, EngineGate& engine,
                            const EngineKeeper& keeper, net::HttpClient& client, const Clock& clock,
                            WarmupPolicy policy)
-    : engine_(engine),
+    : GateInFront(engine),
       keeper_(keeper),
       client_(client),
       clock_(clock),

@@ -7,6 +7,7 @@
 #include "base/net/http_client.h"
 #include "base/net/task_group.h"
 #include "noded/engine/engine_keeper.h"
+#include "noded/engine/gate_in_front.h"
 #include "noded/fleet/hot_prompts.h"
 
 namespace kantha::noded {
@@ -20,7 +21,7 @@ struct WarmupPolicy {
 /// prompts that the one before saw most, so that their users do not all wait for it at once.
 /// Bounded by a count and a time, and over as soon as somebody waits here: who waits is served
 /// first. One executor.
-class PrefixWarmup final : public EngineGate {
+class PrefixWarmup final : public GateInFront {
  public:
   /// `engine` is asked for everything but readiness; `keeper` tells processes apart.
   PrefixWarmup(boost::asio::any_io_executor executor, EngineGate& engine,
@@ -37,16 +38,11 @@ class PrefixWarmup final : public EngineGate {
   EnginePhase phase() const override;
   std::string message() const override;
   net::Task<bool> wait_ready(Duration timeout) override;
-  void suspect() override { engine_.suspect(); }
-  net::Endpoint endpoint() const override { return engine_.endpoint(); }
-  bool was_ready() const override { return engine_.was_ready(); }
-  EngineEnds ends() const override { return engine_.ends(); }
 
  private:
   bool is_warming() const;
   net::Task<void> warm();
 
-  EngineGate& engine_;
   const EngineKeeper& keeper_;
   net::HttpClient& client_;
   const Clock& clock_;
