@@ -1,5 +1,6 @@
 #include "bench/load/exchange.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 

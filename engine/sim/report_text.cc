@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "engine/sim/report.h"
 

@@ -1,5 +1,6 @@
 #include "noded/fleet/hop_seal.h"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 

@@ -1,5 +1,6 @@
 #include "noded/fleet/peer_load.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>

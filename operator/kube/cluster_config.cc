@@ -1,5 +1,6 @@
 #include "operator/kube/cluster_config.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>

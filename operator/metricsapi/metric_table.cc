@@ -1,5 +1,7 @@
 #include "operator/metricsapi/metric_table.h"
 
+#include <utility>
+
 namespace kantha::metricsapi {
 
 std::optional<Metric> metric_of(std::string_view name) {

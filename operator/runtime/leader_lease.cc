@@ -1,5 +1,6 @@
 #include "operator/runtime/leader_lease.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 #include <vector>

@@ -1,5 +1,6 @@
 #include "tests/golden/requantise.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <cstring>

@@ -328,7 +328,63 @@ def tree_sources_are_built(files):
             yield file.path, 1, "is in no CMakeLists.txt, so nobody compiles it"
 
 
-TREE_RULES = [tree_readmes, tree_sources_are_built]
+# What cmake/precompiled*.h brings, and the names that come from there. With KANTHA_PCH on no
+# compiler misses such an include; `also` are headers of that library that are known to bring it.
+def names_of(words):
+    return rf"std::(?:ranges::)?(?:{words.replace(' ', '|')})\b"
+
+
+ASIO = "boost/asio/"
+PRECOMPILED = [  # header, names that need it, also
+    ("algorithm", names_of("sort stable_sort find find_if any_of all_of none_of min max clamp copy "
+                           "fill count_if min_element max_element transform lower_bound "
+                           "upper_bound equal reverse"), ()),
+    ("chrono", r"std::chrono\b", ()),
+    ("functional", names_of("function move_only_function"), ()),
+    ("map", names_of("map multimap"), ()),
+    ("memory", names_of("unique_ptr shared_ptr weak_ptr make_unique make_shared"), ()),
+    ("optional", names_of("optional nullopt"), ()),
+    ("span", names_of("span"), ()),
+    ("string", names_of("string to_string"), ()),
+    ("string_view", names_of("string_view"), ("string",)),
+    ("utility", names_of("move pair exchange swap forward"), ()),
+    ("vector", names_of("vector"), ()),
+    ("fmt/format.h", r"\bfmt::format\b", ("fmt/chrono.h", "fmt/ranges.h")),
+    ("nlohmann/json.hpp", r"\bnlohmann::", ("nlohmann/json_fwd.hpp",)),
+    (ASIO + "any_io_executor.hpp", r"\bany_io_executor\b",
+     (ASIO + "awaitable.hpp", ASIO + "steady_timer.hpp")),
+    (ASIO + "awaitable.hpp", r"\bawaitable<", ()),
+    (ASIO + "io_context.hpp", r"\bio_context\b", ()),
+    (ASIO + "post.hpp", r"\basio::post\b", ()),
+    (ASIO + "steady_timer.hpp", r"\bsteady_timer\b", ()),
+    (ASIO + "use_awaitable.hpp", r"\buse_awaitable\b", ()),
+    ("gmock/gmock.h", r"\b(?:EXPECT_THAT|ASSERT_THAT|MATCHER(?:_P\d?)?)\(", ()),
+    ("gtest/gtest.h", r"\b(?:TEST(?:_[FP])?|EXPECT_EQ|EXPECT_TRUE)\(", ("gmock/gmock.h",)),
+]
+
+
+def tree_includes_what_is_precompiled(files):
+    """Every file has, itself or through a header of ours, what it names of a precompiled header."""
+    direct = {f.path: [name for _, _, name in includes(f)] for f in files if f.is_cpp}
+    reached = {}
+
+    def reach(path):
+        if path not in reached:
+            reached[path] = set(direct.get(path, ()))  # before the descent, which a circle would repeat
+            for name in direct.get(path, ()):
+                reached[path] |= reach(name)
+        return reached[path]
+
+    for file in files:
+        if not file.is_cpp:
+            continue
+        for header, names, also in PRECOMPILED:
+            match = re.search(names, file.bare)
+            if match and not reach(file.path).intersection((header, *also)):
+                yield file.path, line_of(file.bare, match.start()), f"{match[0]} needs #include <{header}>"
+
+
+TREE_RULES = [tree_readmes, tree_sources_are_built, tree_includes_what_is_precompiled]
 
 
 # --- running --------------------------------------------------------------------------------------

@@ -155,6 +155,18 @@ class TreeRuleTest(unittest.TestCase):
                  tidy.File("base/CMakeLists.txt", "kantha_library(x SOURCES blog.cc net/http.cc)")]
         self.assertEqual([f[0] for f in tidy.tree_sources_are_built(files)], ["base/log.cc"])
 
+    def test_what_is_precompiled_is_included_all_the_same(self):
+        def found(text, header=""):
+            files = [tidy.File("base/a.cc", text), tidy.File("base/b.h", header)]
+            return [f[1:] for f in tidy.tree_includes_what_is_precompiled(files)]
+
+        uses = "\nstd::vector<int> x;  // std::map\n"
+        self.assertEqual(found(uses), [(2, "std::vector needs #include <vector>")])
+        self.assertEqual(found("#include <vector>" + uses), [])
+        self.assertEqual(found('#include "base/b.h"' + uses, "#include <vector>\n"), [])
+        self.assertEqual(found('#include "base/b.h"' + uses, '#include "base/a.cc"\n'),
+                         [(2, "std::vector needs #include <vector>")])
+
 
 class TreeTest(unittest.TestCase):
     def test_the_tree_follows_every_rule(self):

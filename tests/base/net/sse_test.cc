@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "base/net/sse.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+#include <vector>
+
 #include "engine/api/openai_error.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+#include <string>
+
 #include "engine/exec/forward_cpu_plan.h"
 
 #include <gtest/gtest.h>

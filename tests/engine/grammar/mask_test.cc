@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "engine/grammar/program.h"
 #include "tests/engine/grammar/random_walk.h"
 #include "tests/engine/grammar/small_lexicon.h"

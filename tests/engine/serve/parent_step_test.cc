@@ -1,3 +1,5 @@
+#include <functional>
+
 #include "engine/serve/parent_step.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "engine/serve/routes.h"
 
 #include <gtest/gtest.h>

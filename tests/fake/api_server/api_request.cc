@@ -1,5 +1,6 @@
 #include "tests/fake/api_server/api_request.h"
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
