@@ -53,5 +53,4 @@ if(KANTHA_PCH)
     BOOST_ASIO_HAS_STD_COROUTINE BOOST_ASIO_NO_DEPRECATED FMT_SHARED)
   # ccache compares contents, not times.
   target_compile_options(kantha_flags INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
-  add_subdirectory(${CMAKE_SOURCE_DIR}/cmake)
 endif()
