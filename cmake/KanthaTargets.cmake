@@ -17,12 +17,15 @@ function(kantha_library name)
   endif()
 endfunction()
 
-# kantha_program(NAME SOURCES main.cc DEPS lib …): a binary in <build>/bin.
+# kantha_program(NAME SOURCES main.cc DEPS lib …): a binary in <build>/bin, and part of what tests that
+# are scripts start, `kantha_programs`.
+add_custom_target(kantha_programs)
 function(kantha_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE kantha_flags ${ARG_DEPS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  add_dependencies(kantha_programs ${name})
   if(NOT name MATCHES "-fake-")
     install(TARGETS ${name})
   endif()

@@ -126,28 +126,42 @@ class TestTest(ScriptTest):
         self.tool("ctest", """
             names="alpha_test beta_test"
             case $* in
-              *"-N"*) for n in $names; do echo "  Test #1: $n"; done; exit ;;
+              *"-N"*) for n in $names; do
+                 [ $n != "$STARTS" ] || echo "1:  KANTHA_BIN_DIR=/x/bin"
+                 echo "  Test  #1: $n"; done; exit ;;
               *"$BAD"*) echo "50% tests passed, 1 tests failed out of 2"; echo
                  printf 'The following tests FAILED:\\n\\t  2 - beta_test (Failed)\\n'; exit 8 ;;
             esac
             echo "100% tests passed, 0 tests failed out of 2"
             """)
         self.tool("ninja", 'case $* in *targets*) printf "alpha_test: phony\\nx: phony\\n" ;; esac')
-        os.environ["BAD"] = "nothing"
-        self.addCleanup(os.environ.pop, "BAD")
+        for name in ("BAD", "STARTS"):
+            os.environ[name] = "nothing"
+            self.addCleanup(os.environ.pop, name)
 
     def test_all_presets_are_summed_up_in_the_last_line(self):
         run = self.run_script("test")
         self.assertEqual(run.returncode, 0, run.stdout)
         self.assertEqual(run.stdout.splitlines()[-1], "100% tests passed, 0 tests failed out of 6")
-        self.assertEqual(self.seen("ninja -C build/dev all"), ["ninja -C build/dev all"])
-        self.assertEqual(self.seen("ninja -C build/tsan alpha"),
-                         ["ninja -C build/tsan alpha_test"], "only what it will run")
+        for preset in ("dev", "tsan"):
+            self.assertEqual(self.seen(f"ninja -C build/{preset} alpha"),
+                             [f"ninja -C build/{preset} alpha_test"], "only what it will run")
+        self.assertTrue(self.seen("build/dev -N -L ^(slow|script)$"))
+        self.assertTrue(self.seen("build/asan-ubsan -N -LE ^(slow|script)$"))
+
+    def test_programs_are_built_for_tests_that_start_them_and_are_not_built(self):
+        for name, targets in (("beta_test", "alpha_test kantha_programs"),
+                              ("alpha_test", "alpha_test")):
+            os.environ["STARTS"] = name
+            self.run_script("test", "quick")
+            self.assertEqual(self.seen("ninja -C build/dev alpha"),
+                             [f"ninja -C build/dev {targets}"])
 
     def test_quick_is_the_dev_build_alone(self):
         run = self.run_script("test", "quick")
         self.assertEqual(run.stdout.splitlines()[-1], "100% tests passed, 0 tests failed out of 2")
         self.assertEqual(self.seen("tsan"), [])
+        self.assertEqual(self.seen("slow"), [], "all of them")
 
     def test_a_failure_under_one_preset_fails_the_whole_and_is_named(self):
         os.environ["BAD"] = "build/asan-ubsan"
