@@ -132,9 +132,12 @@ class RealCluster:
                     self.section(f"log of {namespace}/{name} {container} {' '.join(previous)}",
                                  self.kubectl_text("logs", "-n", namespace, name, "-c", container,
                                                    "--tail=60", *previous))
-        for log in ("kubelet.log", "kube-proxy.log"):
+        status = subprocess.run([ROOT / "scripts/cluster", "status", "--run", self.run], text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        self.section("scripts/cluster status", status.stdout)
+        for log in ("containerd.log", "kubelet.log", "kube-proxy.log"):
             text = (self.run / log).read_text() if (self.run / log).exists() else ""
-            self.section(log, "\n".join(text.splitlines()[-25:]))
+            self.section(f"the end of {log}", "\n".join(text.splitlines()[-25:]))
 
     def kubectl_text(self, *arguments):
         try:
