@@ -162,7 +162,11 @@ cluster_restart() {
     *" namespaces "*) names=${names/namespaces /} ;;
   esac
   [[ " $names" == *" $name "* ]] || fail "restart: $name is none of $names"
-  start_again "$name"
+  case $name in
+    containerd) start_again containerd && wait_for 120 containerd containerd_answers ;;
+    kubelet) restart_kubelet ;;
+    *) start_again "$name" ;;
+  esac
 }
 
 cluster_status() {

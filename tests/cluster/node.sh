@@ -136,8 +136,10 @@ start_containerd() {
   start_in_node containerd containerd -c "$run/containerd.toml"
 }
 
+containerd_answers() { timeout 5 ctr -a "$run/containerd.sock" version; }
+
 await_containerd() {
-  wait_for 30 containerd ctr -a "$run/containerd.sock" version
+  wait_for 120 containerd containerd_answers
   "$root/scripts/images" --pause "$run/pause.tar" --name "$pause_image" >/dev/null
   ctr -a "$run/containerd.sock" -n k8s.io images import "$run/pause.tar" >/dev/null
 }
@@ -200,8 +202,24 @@ YAML
     --hostname-override="$node_name" --node-ip="$node_address"
 }
 
+kubelet_answers() { in_node curl -sf --max-time 2 http://127.0.0.1:10248/healthz; }
+
+# A kubelet ends at once when containerd does not listen yet. Like the first one, this one starts
+# when containerd has answered; should it end nevertheless, it is started again, as by systemd.
+restart_kubelet() {
+  local tries
+  wait_for 120 containerd containerd_answers
+  for ((tries = 0; tries < 5; tries++)); do
+    start_again kubelet
+    ! wait_for 120 kubelet kubelet_answers || return 0
+    ! running kubelet || return 1
+    sleep 1
+  done
+  return 1
+}
+
 await_node() {
-  wait_for 60 kubelet answers "/api/v1/nodes/$node_name?pretty=false" \
+  wait_for 120 kubelet answers "/api/v1/nodes/$node_name?pretty=false" \
     '"type":"Ready","status":"True"'
 }
 

@@ -129,9 +129,9 @@ class PodSteps:
             raise Failure("without kubelet and containerd the pod does not answer")
         for name in ("containerd", "kubelet"):
             subprocess.run([ROOT / "scripts/cluster", "restart", name, "--run", run], check=True,
-                           timeout=30)
+                           timeout=600)
         # A log goes through both of them.
-        self.cluster.await_true(60, "the node works again", lambda: "noded" in self.kubectl(
+        self.cluster.await_true(180, "the node works again", lambda: "noded" in self.kubectl(
             "logs", "smollm2-0", "-c", "noded", check=False))
         if self.containers(self.pod()) != before:
             raise Failure(f"containers were restarted: {self.containers(self.pod())}")
