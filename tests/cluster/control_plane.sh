@@ -72,7 +72,7 @@ start_api() {
   start_api_server "${ports[0]}" "${ports[1]}"
 }
 
-await_api() { wait_for 60 kube-apiserver answers /readyz; }
+await_api() { wait_for 120 kube-apiserver answers /readyz; }
 
 start_controllers() {
   start_controller kube-controller-manager controller-manager "${ports[3]}" \
@@ -84,6 +84,6 @@ start_controllers() {
 
 # Without its ServiceAccount no pod can be made in a namespace: the controllers are at work.
 await_controllers() {
-  wait_for 60 kube-controller-manager answers /api/v1/namespaces/default/serviceaccounts/default
-  wait_for 60 kube-scheduler curl -skf --max-time 2 "https://127.0.0.1:${ports[4]}/readyz"
+  wait_for 120 kube-controller-manager answers /api/v1/namespaces/default/serviceaccounts/default
+  wait_for 120 kube-scheduler curl -skf --max-time 2 "https://127.0.0.1:${ports[4]}/readyz"
 }

@@ -41,5 +41,5 @@ fake_nodes_are_ready() {
 }
 
 await_fake_nodes() {
-  wait_for 60 kwok fake_nodes_are_ready
+  wait_for 120 kwok fake_nodes_are_ready
 }

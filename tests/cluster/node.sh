@@ -72,7 +72,7 @@ start_namespaces() {
   cp "$root/tests/cluster/namespaces.sh" "$run/"
   start namespaces unshare --mount --net --pid --fork --kill-child --mount-proc \
     bash "$run/namespaces.sh" "$run"
-  for ((tries = 0; tries < 100; tries++)); do
+  for ((tries = 0; tries < 600; tries++)); do
     [ ! -e "$run/namespaces.ready" ] || break
     sleep 0.05
   done
@@ -249,10 +249,10 @@ proxy_works() {
 }
 
 await_proxy() {
-  proxy_works 20 && return
+  proxy_works 40 && return
   say "kube-proxy does not work with nftables here; trying iptables"
   kill "$(cat "$run/kube-proxy.pid")" 2>/dev/null || true
   mv "$run/kube-proxy.log" "$run/kube-proxy-nftables.log"
   start_proxy iptables
-  proxy_works 30
+  proxy_works 60
 }

@@ -42,7 +42,8 @@ start() {
 note_child() {
   local outer child='' tries
   outer=$(cat "$run/$1.pid")
-  for ((tries = 0; tries < 100; tries++)); do
+  for ((tries = 0; tries < 600; tries++)); do
+    [ -e "/proc/$outer/exe" ] || return 0  # it has ended
     child=$(cat "/proc/$outer/task/$outer/children" 2>/dev/null || true)
     [ -z "$child" ] || break
     sleep 0.05
