@@ -1,17 +1,28 @@
 """The engine's door under load: refusals, probes, deadlines and clients that leave. One real engine
-per class; standard library only."""
+per class; standard library only.
 
+A slow or busy machine fails nothing here: times are judged beside a bare server's in the same run,
+and "at once" means before the work in front of it is done, or within some steps of the engine."""
+
+import concurrent.futures
 import contextlib
+import itertools
 import json
+import select
 import threading
 import time
 import unittest
 
 from engine_process import CHAT, TEXT, Engine, dumped, share, wait_for
+from probe_server import CoreWait, ProbeServer, limit_beside
 
+BURSTS = 5
+# Of the engine, after a client has left: 1 is the rule, 40 or 1,500 would be the whole request.
+DECODE_STEPS, PREFILL_STEPS = 25, 10
 LONG = {"max_tokens": 1500, "ignore_eos": True}
 HI = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 1, "temperature": 0}
 ABORTED = ("vllm:request_success_total", 'finished_reason="abort"')
+GENERATED = "vllm:generation_tokens_total"
 # Read by the same worker as pages, because of its size.
 BULKY = {"prompt": [7] * 20, "max_tokens": 1, "user": "x" * 100_000}
 PAGES = dumped({"prompt": "the quick brown fox jumps over it " * 240_000})  # 8 MB
@@ -37,7 +48,8 @@ class DoorCase(unittest.TestCase):
 
     def tearDown(self):
         """After everything: the same engine, idle, and still of use."""
-        wait_for(self.engine.is_idle, 10, f"idle engine, not {self.engine.state()}")
+        self.doCleanups()
+        wait_for(self.engine.is_idle, 60, f"idle engine, not {self.engine.state()}")
         self.assertEqual(self.engine.call("POST", CHAT, HI)[0], 200)
 
     def start_streams(self, count, **more):
@@ -53,6 +65,58 @@ class DoorCase(unittest.TestCase):
         self.assertEqual(answer[0], status, answer)
         return json.loads(answer[2])["error"]
 
+    def assert_before_the_streams_ended(self):
+        """What was waited for did not wait for them."""
+        self.assertEqual(self.engine.state()["requests_running"], 8)
+
+
+class Refusals:
+    """Bursts of requests to a full engine, each in turn with one to a bare server."""
+
+    BODY = dumped({"prompt": "a word " * 60, "max_tokens": 10})
+
+    def __init__(self, engine, probe):
+        self.peer, self.probe = engine.connect(), probe
+        # The engine's first thread is its door.
+        self.waits = CoreWait(engine.process.pid, threading.get_native_id())
+        self.answers = []
+        self.bursts = []  # (times, times without the waits for a core, times of the bare server)
+
+    def burst(self):
+        times, own, bare = [], [], []
+        for _ in range(120):
+            waited = self.waits.seconds()
+            took, answer = timed(lambda: self.peer.call("POST", TEXT, self.BODY))
+            times.append(took)
+            own.append(took - (self.waits.seconds() - waited))
+            bare.append(timed(lambda: self.probe.call("POST", TEXT, self.BODY))[0])
+            self.answers.append(answer)
+            time.sleep(0.004)
+        self.bursts.append((times, own, bare))
+
+    def too_slow(self, limit_s=0.005):
+        """What is over the limit: half of them by the clock, or 1 % by what the door can help, in the
+        best of the bursts (a neighbour on the machine costs some of them their tail)."""
+        times, _, bare = (sum(values, []) for values in zip(*self.bursts))
+        found = []
+        if share(times, 0.5) >= limit_beside(bare, 0.5, limit_s):
+            found.append(f"p50 {share(times, 0.5) * 1e3:.2f} ms")
+        if all(share(own, 0.99) >= limit_beside(bare, 0.99, limit_s)
+               for _, own, bare in self.bursts):
+            found.append(f"p99 {min(share(own, 0.99) for _, own, _ in self.bursts) * 1e3:.2f} ms")
+        return found
+
+    def tell(self):
+        for name, values in zip(("refusal", "without waits for a core", "bare server"),
+                                zip(*self.bursts)):
+            values = sum(values, [])
+            print(f"{name}: p50 {share(values, .5) * 1e3:.2f} ms, "
+                  f"p99 {share(values, .99) * 1e3:.2f} ms")
+
+    def close(self):
+        self.peer.close()
+        self.waits.close()
+
 
 class Saturated(DoorCase):
     ARGUMENTS = (*DoorCase.ARGUMENTS, "--max-queued-requests", "8")
@@ -60,62 +124,59 @@ class Saturated(DoorCase):
     def fill(self):
         """Eight running streams and a full queue."""
         taken = self.start_streams(8)
-        taken += [self.engine.post({"prompt": "Wait", "max_tokens": 2}) for _ in range(8)]
-        wait_for(lambda: self.engine.state()["requests_waiting"] == 8, 10, "a full queue")
+        for _ in range(8):
+            taken.append(self.engine.post({"prompt": "Wait", "max_tokens": 2}))
+            self.addCleanup(taken[-1].close)
+        wait_for(lambda: self.engine.state()["requests_waiting"] == 8, 60, "a full queue")
         return taken
 
     def mean_pause(self, action):
-        """The streams' mean pause between two tokens while `action` runs."""
+        """The streams' mean pause between two tokens while `action` runs, two steps at least."""
         name = "vllm:inter_token_latency_seconds"
         before = self.engine.metric(name + "_sum"), self.engine.metric(name + "_count")
         action()
+        wait_for(lambda: self.engine.metric(name + "_count") >= before[1] + 16, 60, "two steps")
         after = self.engine.metric(name + "_sum"), self.engine.metric(name + "_count")
         return (after[0] - before[0]) / (after[1] - before[1])
 
     def test_a_refusal_takes_less_than_5_ms_under_full_load(self):
         taken = self.fill()
-        peer = self.engine.connect()
-        body = dumped({"prompt": "a word " * 60, "max_tokens": 10})
-        times, answers = [], []
-        quiet_s = self.mean_pause(lambda: time.sleep(2))
-
-        def burst():
-            for _ in range(500):
-                took, answer = timed(lambda: peer.call("POST", TEXT, body))
-                times.append(took)
-                answers.append(answer)
-                time.sleep(0.004)
-
-        # A neighbour on the machine costs a burst its tail: the best of three counts.
-        for _ in range(3):
-            times.clear()
-            busy_s = self.mean_pause(burst)
-            if share(times, 0.99) < 0.005:
-                break
-        answer = answers[-1]
-        self.assertEqual({status for status, *_ in answers}, {429})
+        probe = self.enterContext(ProbeServer())
+        refusals = Refusals(self.engine, probe)
+        self.addCleanup(refusals.close)
+        pauses = [(self.mean_pause(lambda: time.sleep(0.5)), self.mean_pause(refusals.burst))
+                  for _ in range(BURSTS)]
+        quiet_s, busy_s = (share(values, 0.5) for values in zip(*pauses))
+        refusals.tell()
+        print(f"pause between tokens {quiet_s * 1e3:.1f} ms before, {busy_s * 1e3:.1f} ms meanwhile")
+        self.assertEqual({status for status, *_ in refusals.answers}, {429})
+        answer = refusals.answers[-1]
         error = self.error_of(answer, 429)
         self.assertEqual(error["code"], "queue_full")
         self.assertIn("the limit is 8", error["message"])
         self.assertRegex(answer[1], r"Retry-After: [1-9]")
-        print(f"refusal: p50 {share(times, .5) * 1e3:.2f} ms, p99 {share(times, .99) * 1e3:.2f} ms; "
-              f"pause between tokens {quiet_s * 1e3:.1f} ms before, {busy_s * 1e3:.1f} ms meanwhile")
-        self.assertLess(share(times, 0.99), 0.005)
+        self.assertEqual(refusals.too_slow(), [])
         self.assertLess(busy_s, 1.5 * quiet_s)
         # A large body is refused before it is parsed.
-        took, answer = timed(lambda: peer.call("POST", TEXT, PAGES))
+        took, answer = timed(lambda: self.engine.call("POST", TEXT, PAGES))
         self.error_of(answer, 429)
-        self.assertLess(took, 0.5)
-        self.assertEqual(self.engine.metric("vllm:admission_rejections_total", "queue_full"), 501)
+        work_s, answer = timed(lambda: self.engine.call("POST", "/tokenize", PAGES))
+        self.assertEqual(answer[0], 200)
+        print(f"8 MB are refused in {took:.3f} s, and tokenized in {work_s:.3f} s")
+        self.assertLess(took, work_s / 4)
+        self.assertEqual(self.engine.metric("vllm:admission_rejections_total", "queue_full"),
+                         len(refusals.answers) + 1)
+        self.assert_before_the_streams_ended()
         for connection in taken:
             connection.close()
 
     def test_a_place_in_the_queue_is_free_again_at_once(self):
         taken = self.fill()
         taken.pop().close()
-        wait_for(lambda: self.engine.state()["requests_waiting"] == 7, 2, "a free place")
+        wait_for(lambda: self.engine.state()["requests_waiting"] == 7, 60, "a free place")
         taken.append(self.engine.post({"prompt": "Next", "max_tokens": 1}))
-        wait_for(lambda: self.engine.state()["requests_waiting"] == 8, 2, "a queue full again")
+        wait_for(lambda: self.engine.state()["requests_waiting"] == 8, 60, "a queue full again")
+        self.assert_before_the_streams_ended()
         for connection in taken:
             connection.close()
 
@@ -125,10 +186,11 @@ class Saturated(DoorCase):
         took, answer = timed(lambda: self.engine.call("POST", TEXT, body))
         self.assertEqual(self.error_of(answer, 504)["code"], "deadline_exceeded")
         self.assertGreater(took, 0.39)
-        self.assertLess(took, 1)
+        self.assert_before_the_streams_ended()
         stream = self.engine.post({**body, "stream": True})
         self.addCleanup(stream.close)
         self.assertIn(b'"deadline_exceeded"', stream.read_until(b"0\r\n\r\n"))
+        self.assert_before_the_streams_ended()
         for connection in taken:
             connection.close()
 
@@ -137,52 +199,49 @@ class Leaving(DoorCase):
     WAYS = ("close", "half_close", "reset")
 
     def leave(self, body, path, way, begun):
-        """Sends a request and leaves once `begun`; gives the time until nothing of it is left."""
+        """Sends a request and leaves once `begun`; gives the steps until nothing of it is left."""
         before = self.engine.metric(*ABORTED)
         connection = self.engine.post(body, path)
-        wait_for(begun, 20, "a request at work")
+        wait_for(begun, 60, "a request at work")
+        steps = self.engine.state()["steps_total"]
         start = time.monotonic()
         getattr(connection, way)()
-        wait_for(self.engine.is_idle, 5, f"an idle engine after {way}")
+        wait_for(self.engine.is_idle, 60, f"an idle engine after {way}")
         took = time.monotonic() - start
+        steps = self.engine.state()["steps_total"] - steps
         connection.close()
-        wait_for(lambda: self.engine.metric(*ABORTED) > before, 2, "a counted abort")
-        made = self.engine.metric("vllm:generation_tokens_total")
-        self.assertEqual(self.engine.metric("vllm:generation_tokens_total"), made)
-        return took
+        print(f"left by {way}, stream {body['stream']}: {steps} steps, {took * 1e3:.0f} ms")
+        wait_for(lambda: self.engine.metric(*ABORTED) > before, 60, "a counted abort")
+        made = self.engine.metric(GENERATED)
+        self.assertEqual(self.engine.metric(GENERATED), made)
+        return steps
 
-    def each_way(self, bodies, begun, limit_s, path=TEXT):
-        for body in bodies:
-            for way in self.WAYS:
-                for stream in (True, False):
-                    with self.subTest(way, stream=stream):
-                        took = self.leave({**body, "stream": stream}, path, way, begun)
-                        print(f"left by {way}, stream {stream}: {took * 1e3:.0f} ms")
-                        self.assertLess(took, limit_s)
+    def each_way(self, bodies, begun, steps_max, path=TEXT):
+        for way in self.WAYS:
+            for stream in (True, False):
+                with self.subTest(way, stream=stream):
+                    body = {**next(bodies), "stream": stream}
+                    self.assertLessEqual(self.leave(body, path, way, begun), steps_max)
 
     def test_in_decode(self):
         def begun():
             now = self.engine.state()
             return now["requests_running"] and now["kv"]["blocks_active"] > 1
 
-        self.each_way([{"prompt": "One two three " * 8, **LONG}], begun, 0.5)
+        self.each_way(itertools.repeat({"prompt": "One two three " * 8, **LONG}), begun, DECODE_STEPS)
 
     def test_in_a_long_prefill(self):
-        prompts = iter(range(100, 200))
-        for way in self.WAYS:
-            for stream in (True, False):
-                body = {"prompt": [next(prompts)] * 2000, "max_tokens": 4, "stream": stream}
-                with self.subTest(way, stream=stream):
-                    took = self.leave(body, TEXT, way,
-                                      lambda: self.engine.state()["requests_running"])
-                    print(f"left a prefill by {way}, stream {stream}: {took * 1e3:.0f} ms")
-                    self.assertLess(took, 3)  # a step of a prefill alone
+        def begun():
+            return self.engine.state()["requests_running"]
+
+        self.each_way(({"prompt": [number] * 2000, "max_tokens": 4} for number in range(100, 200)),
+                      begun, PREFILL_STEPS)
 
     def test_all_samples_of_a_request(self):  # report B014
         def begun():
             return self.engine.state()["requests_running"] == 3
 
-        self.each_way([{**HI, **LONG, "n": 3}], begun, 0.5, CHAT)
+        self.each_way(itertools.repeat({**HI, **LONG, "n": 3}), begun, DECODE_STEPS, CHAT)
 
     def test_in_the_queue(self):
         streams = self.start_streams(8)
@@ -190,11 +249,10 @@ class Leaving(DoorCase):
         for way in self.WAYS:
             for stream in (True, False):
                 connection = self.engine.post({"prompt": "Wait", "max_tokens": 2, "stream": stream})
-                wait_for(lambda: state()["requests_waiting"] == 1, 5, "a waiting request")
-                start = time.monotonic()
+                wait_for(lambda: state()["requests_waiting"] == 1, 60, "a waiting request")
                 getattr(connection, way)()
-                wait_for(lambda: state()["requests_waiting"] == 0, 1, f"nobody waiting after {way}")
-                self.assertLess(time.monotonic() - start, 0.5)
+                wait_for(lambda: state()["requests_waiting"] == 0, 60, f"nobody waiting after {way}")
+                self.assert_before_the_streams_ended()
                 connection.close()
         for connection in streams:
             connection.close()
@@ -205,13 +263,14 @@ class Leaving(DoorCase):
         pages = [self.engine.post(PAGES, "/tokenize") for _ in range(2)]
         for way in self.WAYS:
             connection = self.engine.post(BULKY)  # waits behind them
-            wait_for(lambda: self.engine.state()["queue"]["requests_preparing"] == 1, 5,
+            wait_for(lambda: self.engine.state()["queue"]["requests_preparing"] == 1, 60,
                      "a request that waits")
             start = time.monotonic()
             getattr(connection, way)()
-            wait_for(lambda: not self.engine.state()["queue"]["requests_preparing"], 1, "nobody")
+            wait_for(lambda: not self.engine.state()["queue"]["requests_preparing"], 60, "nobody")
             print(f"left the tokenizer by {way}: {(time.monotonic() - start) * 1e3:.0f} ms")
-            self.assertLess(time.monotonic() - start, 0.2)
+            self.assertFalse(select.select([pages[-1].socket], [], [], 0)[0],
+                             "the pages in front were done first")
             connection.close()
         self.assertEqual(self.engine.metric(*ABORTED), before + 3)
         for page in pages:
@@ -228,6 +287,7 @@ class Patient(DoorCase):
         return [timed(lambda: peer.call("POST", CHAT, HI))[0] for _ in range(count)]
 
     def test_pages_to_tokenize_delay_no_chat(self):
+        page_s, _ = timed(lambda: self.engine.call("POST", "/tokenize", PAGES))
         alone = self.small_chats(40)
         pages = [self.engine.post(PAGES, "/tokenize") for _ in range(3)]
         during = self.small_chats(40)
@@ -236,30 +296,32 @@ class Patient(DoorCase):
             page.close()
         self.assertEqual(len(counts), 1)
         print(f"chat alone {share(alone, .5) * 1e3:.0f} ms, "
-              f"beside pages {share(during, .5) * 1e3:.0f} ms")
-        self.assertLess(share(during, 0.5) - share(alone, 0.5), 0.05)
+              f"beside pages {share(during, .5) * 1e3:.0f} ms; a page {page_s * 1e3:.0f} ms")
+        self.assertLess(share(during, 0.5) - share(alone, 0.5), max(0.05, page_s / 10))
 
     def test_probes_answer_while_windows_are_read_and_pages_tokenized(self):  # report B102
         work = [self.engine.post({"prompt": [100 + i] * 1000, "max_tokens": 8}) for i in range(8)]
         work += [self.engine.post(PAGES, "/tokenize") for _ in range(2)]
-        peer = self.engine.connect()
-        times = []
-        threads = [threading.Thread(target=lambda c=c: self.assertEqual(c.receive()[0], 200))
-                   for c in work]
+        peer, probe = self.engine.connect(), self.enterContext(ProbeServer())
+        self.addCleanup(peer.close)
+        times, bare = [], []
         for connection in work:
             self.addCleanup(connection.close)
-        for thread in threads:
-            thread.start()
-        while any(thread.is_alive() for thread in threads):
+        pool = self.enterContext(concurrent.futures.ThreadPoolExecutor(len(work)))
+        answers = [pool.submit(connection.receive) for connection in work]
+        while not all(answer.done() for answer in answers):
             for path in ("/health", "/live", "/ready", "/metrics"):
                 took, answer = timed(lambda p=path: peer.call("GET", p))
                 self.assertEqual(answer[0], 200)
                 times.append(took)
+                bare.append(timed(lambda p=path: probe.call("GET", p))[0])
             time.sleep(0.02)
+        self.assertEqual({answer.result()[0] for answer in answers}, {200})
         print(f"probes: p50 {share(times, .5) * 1e3:.1f} ms, p99 {share(times, .99) * 1e3:.1f} ms, "
-              f"max {max(times) * 1e3:.0f} ms of {len(times)}")
+              f"max {max(times) * 1e3:.0f} ms of {len(times)}; "
+              f"a bare server's p99 {share(bare, .99) * 1e3:.1f} ms")
         self.assertGreater(len(times), 200)
-        self.assertLess(share(times, 0.99), 0.1)
+        self.assertLess(share(times, 0.99), limit_beside(bare, 0.99, 0.1))
 
     def test_a_deadline_passes_before_the_tokenizer_has_begun(self):
         pages = [self.engine.post(PAGES, "/tokenize") for _ in range(2)]
@@ -275,9 +337,14 @@ class Patient(DoorCase):
 
     def test_a_deadline_passes_between_tokens(self):
         body = {"prompt": "Endless", **LONG, "max_tokens": 1000, "kantha": {"timeout_ms": 500}}
+        made = self.engine.metric(GENERATED)
         took, answer = timed(lambda: self.engine.call("POST", TEXT, body))
         self.error_of(answer, 504)
-        self.assertLess(took, 1.2)
+        self.assertGreater(took, 0.49)
+        wait_for(self.engine.is_idle, 60, "an idle engine")
+        made = self.engine.metric(GENERATED) - made
+        print(f"a deadline of 0.5 s passed after {took:.2f} s and {made:.0f} tokens")
+        self.assertLess(made, 900)
         self.assertEqual(self.engine.metric("vllm:request_success_total", "deadline") > 0, True)
 
     def test_the_first_of_several_samples_is_what_one_alone_says(self):

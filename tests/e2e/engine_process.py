@@ -42,7 +42,7 @@ def share(values, part):
 class Connection:
     """A keep-alive connection that costs next to nothing: one sendall, few recvs."""
 
-    def __init__(self, address, timeout_s=60):
+    def __init__(self, address, timeout_s=300):
         self.socket = socket.create_connection(address, timeout=timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -102,11 +102,11 @@ class Engine:
              "--listen", "unix:" + self.admin, *arguments],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         threading.Thread(target=self._collect, daemon=True).start()
-        line = wait_for(lambda: self._line("127.0.0.1:"), 30, "listening line")
+        line = wait_for(lambda: self._line("127.0.0.1:"), 120, "listening line")
         self.address = ("127.0.0.1", int(re.search(r"127\.0\.0\.1:(\d+)", line).group(1)))
 
     def __enter__(self):
-        wait_for(self._is_ready, 60, "ready engine " + "".join(self.lines[-5:]))
+        wait_for(self._is_ready, 120, "ready engine " + "".join(self.lines[-5:]))
         return self
 
     def __exit__(self, *_):
@@ -129,10 +129,10 @@ class Engine:
             return self.call("GET", "/ready")[0] == 200
         return False
 
-    def connect(self, timeout_s=60):
+    def connect(self, timeout_s=300):
         return Connection(self.address, timeout_s)
 
-    def call(self, method, path, body=None, timeout_s=60):
+    def call(self, method, path, body=None, timeout_s=300):
         connection = self.connect(timeout_s)
         try:
             return connection.call(method, path, body)
@@ -141,9 +141,9 @@ class Engine:
 
     def state(self):
         """/admin/v1/state, over the Unix socket."""
-        peer = http.client.HTTPConnection("localhost", timeout=10)
+        peer = http.client.HTTPConnection("localhost", timeout=60)
         peer.sock = socket.socket(socket.AF_UNIX)
-        peer.sock.settimeout(10)
+        peer.sock.settimeout(60)
         peer.sock.connect(self.admin)
         try:
             peer.request("GET", "/admin/v1/state")
