@@ -112,9 +112,9 @@ class Autoscale:
             self.kubectl("apply", "-f", "-", given=json.dumps(SERVING))
             self.kubectl("wait", "--for=condition=Available", "kms/smollm2", "--timeout=180s",
                          seconds=190)
-            cluster.await_true(30, "the HPA is there", lambda: self.hpa() is not None)
+            cluster.await_true(90, "the HPA is there", lambda: self.hpa() is not None)
         with Step("its metric is there, and young"):
-            cluster.await_true(20, "one pod has a sample", lambda: len(self.samples()) == 1)
+            cluster.await_true(90, "one pod has a sample", lambda: len(self.samples()) == 1)
             self.expect_young(5)
             found = json.loads(self.kubectl("get", "--raw", EXTERNAL))["items"]
             if [one["metricLabels"] for one in found] != [{"serving.kantha.dev/name": "smollm2"}]:
@@ -165,15 +165,15 @@ class Autoscale:
         with Step("with minReplicas 0, nobody asks for 5 s: no pod, and the HPA rests"):
             self.kubectl("patch", "kms", "smollm2", "--type=merge", "-p", json.dumps(
                 {"spec": {"autoscaling": {"minReplicas": 0, "idleSeconds": 5}}}))
-            cluster.await_true(40, "0 is wanted", lambda: self.replicas() == 0)
-            cluster.await_true(40, "no pod", lambda: self.status("replicas") == 0)
-            cluster.await_true(10, "it says so", lambda: self.condition("ScalingActive").get(
+            cluster.await_true(90, "0 is wanted", lambda: self.replicas() == 0)
+            cluster.await_true(90, "no pod", lambda: self.status("replicas") == 0)
+            cluster.await_true(90, "it says so", lambda: self.condition("ScalingActive").get(
                 "reason") == "ScaledToZero")
         with Step("a stream waits while a pod starts, and is whole"), Load(address, 0) as load:
             asked = time.monotonic()
             client = threading.Thread(target=load.stream, args=(1,))
             client.start()
-            cluster.await_true(10, "1 is wanted", lambda: self.replicas() == 1)
+            cluster.await_true(90, "1 is wanted", lambda: self.replicas() == 1)
             woken = time.monotonic() - asked
             client.join(120)
             print(f"         1 wanted after {woken:.1f} s, answered after "
@@ -232,12 +232,12 @@ class Autoscale:
         cluster = self.cluster
         uid = self.hpa()["metadata"]["uid"]
         self.kubectl("delete", "hpa", "smollm2")
-        cluster.await_true(20, "the HPA is made anew",
+        cluster.await_true(90, "the HPA is made anew",
                            lambda: (self.hpa() or {"metadata": {"uid": uid}})["metadata"]["uid"]
                            != uid)
         self.kubectl("patch", "hpa", "smollm2", "--type=merge", "-p",
                      '{"spec": {"maxReplicas": 99}}')
-        cluster.await_true(20, "the HPA is as it was",
+        cluster.await_true(90, "the HPA is as it was",
                            lambda: self.hpa()["spec"]["maxReplicas"] == 3)
 
 

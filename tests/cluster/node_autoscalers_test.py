@@ -122,7 +122,7 @@ class NodeAutoscalers(TestsTogether):
             status = live.get("status", {})
             return (status.get("observedGeneration") == live["metadata"]["generation"] and
                     figures.items() <= status.items())
-        await_true(20, lambda: f"{figures} of {self.budget(namespace)}", counts)
+        await_true(90, lambda: f"{figures} of {self.budget(namespace)}", counts)
 
     def await_blocked(self, one, reason, words, seconds=20):
         await_true(seconds, lambda: f"{reason}, {words}: {one.condition('CapacityBlocked')}",
@@ -133,10 +133,10 @@ class NodeAutoscalers(TestsTogether):
     def test_pods_are_protected_while_they_load_and_no_longer(self):
         one = self.create("loads", 2, **wants("example.com/slow", 1), scheduling={
             "tolerations": [{"key": NO_KUBELET, "operator": "Exists"}]})
-        await_true(20, "two pods", lambda: len(self.pods("loads")) == 2)
+        await_true(90, "two pods", lambda: len(self.pods("loads")) == 2)
         self.await_blocked(one, "Unschedulable", ["2 pods wait", "1 × example.com/slow"])
         self.add_node("loads-0", kubelet=False, **{"example.com/slow": "2"})
-        await_true(30, "both are on the node", lambda: all(
+        await_true(90, "both are on the node", lambda: all(
             pod["spec"].get("nodeName") == "loads-0" for pod in self.pods("loads").values()))
         self.await_blocked(one, "AllScheduled", [])
         for number, pod in enumerate(("m-0", "m-1")):
@@ -146,16 +146,16 @@ class NodeAutoscalers(TestsTogether):
         self.await_budget("loads", expectedPods=2, currentHealthy=0, disruptionsAllowed=0)
         self.assertEqual([self.evict("loads", pod) for pod in ("m-0", "m-1")], [201, 201])
         self.run_pod("loads", "m-0", 0, ready=True)
-        await_true(20, "m-0 is released", lambda: self.protection("loads", "m-0") == {})
+        await_true(90, "m-0 is released", lambda: self.protection("loads", "m-0") == {})
         # The watch tells in order: the operator has seen m-1 run, too.
         self.assertEqual(self.protection("loads", "m-1"), PROTECTED, "still loads")
         self.await_budget("loads", currentHealthy=1, disruptionsAllowed=0)
         self.assertEqual([self.evict("loads", pod) for pod in ("m-0", "m-1")], [429, 201])
         self.run_pod("loads", "m-1", 1, ready=True)
-        await_true(20, "m-1 is released", lambda: self.protection("loads", "m-1") == {})
+        await_true(90, "m-1 is released", lambda: self.protection("loads", "m-1") == {})
         one.await_settled(2)
         self.run_pod("loads", "m-1", 1, ready=False)
-        await_true(20, "that is seen", lambda: one.live()["status"].get("readyReplicas") == 1)
+        await_true(90, "that is seen", lambda: one.live()["status"].get("readyReplicas") == 1)
         self.assertEqual(self.protection("loads", "m-1"), {}, "it has loaded before")
 
     @together
@@ -219,7 +219,7 @@ class NodeAutoscalers(TestsTogether):
             going = self.pods("marked")["m-0"]["spec"]["nodeName"]
             self.mark(going, spec)
             marked_at = time.monotonic()
-            await_true(10, "no older look at the node counts any more",
+            await_true(90, "no older look at the node counts any more",
                        lambda at=marked_at: time.monotonic() - at > NODE_SEEN_FOR_S)
             one.scale(2)
             one.await_settled(2)

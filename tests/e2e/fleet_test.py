@@ -123,7 +123,7 @@ class ThreePods(unittest.TestCase):
         stalled = self.world.engines()[0]
         os.kill(stalled, signal.SIGSTOP)
         try:
-            wait_for(lambda: 0 in self.sums("kantha_noded_engine_ready"), 20, "it is noticed")
+            wait_for(lambda: 0 in self.sums("kantha_noded_engine_ready"), 60, "it is noticed")
             took = sorted(crowd(self.world, [prompt(200 + i) for i in range(30)], 3))
         finally:
             if is_running(stalled):  # its noded kills it after half a minute

@@ -368,12 +368,12 @@ class Attacks(unittest.TestCase):
                                                  "ignore_eos": True}) for i in range(32)]
             word = {"prompt": "Word", "max_tokens": 2}
             whole = [pool.submit(self.post, TEXT, word) for _ in range(4)]
-            wait_for(lambda: self.metrics()["vllm:num_requests_running"] > 8, 20, "running streams")
+            wait_for(lambda: self.metrics()["vllm:num_requests_running"] > 8, 60, "running streams")
             os.kill(engine, signal.SIGKILL)
             ends = collections.Counter(stream.result().end for stream in streams)
             self.assertEqual([answer.result()[0] for answer in whole], [200] * 4)
         self.assertEqual(ends, {"done": 32})
-        wait_for(lambda: self.world.engines() and self.world.healthy(), 30, "a new engine")
+        wait_for(lambda: self.world.engines() and self.world.healthy(), 60, "a new engine")
 
 
 if __name__ == "__main__":

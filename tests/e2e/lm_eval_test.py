@@ -28,7 +28,7 @@ class LmEval(unittest.TestCase):
         cls.engine.__exit__()
 
     def tearDown(self):
-        wait_for(self.engine.is_idle, 10, "idle engine")
+        wait_for(self.engine.is_idle, 60, "idle engine")
 
     def call(self, method, path, body=None):
         status, _, answer = self.engine.call(method, path, body)

@@ -87,7 +87,7 @@ class Pod:
             "model": {"path": str(self.model), "name": "m"},
             "listen": [f"unix:{self.path}/run/engine.sock"],
             "engine": {"maxModelLen": 1024, "maxNumSeqs": 8, "kvCacheMemory": "64Mi", **engine},
-            "drain": {"timeoutSeconds": 20}})
+            "drain": {"timeoutSeconds": 120}})
 
     def _replace(self, name, text):
         draft = self.path / (name + ".draft")
@@ -112,7 +112,7 @@ class Pod:
             f"--admin-token-file={self.path}/token", "--engine-external",
             f"--engine-config-source={self.path}/source.json",
             f"--engine-config={run}/engine.json", f"--engine-socket={run}/engine.sock",
-            "--drain-timeout-ms=20000", self.grace, *more], self.user)
+            "--drain-timeout-ms=120000", self.grace, *more], self.user)
         line = wait_for(lambda: self.noded.line_with("pod is up"), 10, "noded: " + self.noded.log())
         ports = [int(port) for port in re.findall(r"127\.0\.0\.1:(\d+)", line)]
         self.address, self.admin_address = (("127.0.0.1", port) for port in ports)

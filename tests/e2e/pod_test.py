@@ -34,7 +34,7 @@ class Later:
     def is_done(self):
         return not self._thread.is_alive()
 
-    def value(self, timeout_s=60):
+    def value(self, timeout_s=180):
         self._thread.join(timeout_s)
         assert self.is_done(), "still under way"
         if self._error:
@@ -54,7 +54,7 @@ class PodCase(unittest.TestCase):
     def stream(self, pod, tokens):
         """A stream that has begun."""
         stream = Later(lambda: Stream(pod, **LONG, max_tokens=tokens))
-        wait_for(lambda: pod.state()["streams"] == 1, 10, "a running stream")
+        wait_for(lambda: pod.state()["streams"] == 1, 60, "a running stream")
         return stream
 
     def assert_whole(self, stream):
@@ -66,7 +66,7 @@ class PodCase(unittest.TestCase):
 class StartAndEnd(PodCase):
     def test_the_engine_may_come_first(self):
         pod = self.pod().start_engine()
-        wait_for(lambda: pod.engine.line_with("waiting for the configuration"), 5, "the parent")
+        wait_for(lambda: pod.engine.line_with("waiting for the configuration"), 60, "the parent")
         self.assertEqual(pod.engine_pids(), [])
         pod.start_noded().wait_ready()
         self.assertEqual(pod.complete()[0], 200)
@@ -76,9 +76,9 @@ class StartAndEnd(PodCase):
         self.assertEqual(pod.status_of("/startup"), 503)
         self.assertEqual(pod.status_of("/ready"), 503)
         self.assertEqual(pod.status_of("/live"), 200)
-        wait_for(lambda: "nobody answers on unix:" in pod.state()["message"], 5, "words")
+        wait_for(lambda: "nobody answers on unix:" in pod.state()["message"], 60, "words")
         held = Later(pod.complete)
-        wait_for(lambda: pod.state()["requests_held"] == 1, 5, "a held request")
+        wait_for(lambda: pod.state()["requests_held"] == 1, 60, "a held request")
         pod.start_engine().wait_ready()
         self.assertEqual(held.value()[0], 200)
         self.assertEqual(pod.status_of("/startup"), 200)
@@ -94,35 +94,35 @@ class StartAndEnd(PodCase):
         self.assertEqual(info.st_uid, os.geteuid() if pod.user is None else pod.user)
 
     def test_both_end_in_order_and_cut_no_stream(self):
-        pod = self.serving(grace_ms=1000)
+        pod = self.serving(grace_ms=2000)
         stream = self.stream(pod, 600)
         begun = time.monotonic()
         pod.noded.term()
         pod.engine.term()
-        wait_for(lambda: pod.status_of("/ready") == 503, 0.5, "not ready at once")
+        wait_for(lambda: pod.status_of("/ready") == 503, 1.5, "not ready at once")
         status, headers, _ = pod.complete()
         self.assertEqual((status, headers.get("Connection")), (200, "close"))
-        self.assertLess(time.monotonic() - begun, 1, "too late to prove anything")
+        self.assertLess(time.monotonic() - begun, 2, "too late to prove anything")
         self.assertTrue(pod.state()["draining"])
         self.assertEqual(pod.status_of("/live"), 200)
-        wait_for(lambda: pod.complete()[0] == 503, 3, "new requests refused after the grace")
+        wait_for(lambda: pod.complete()[0] == 503, 60, "new requests refused after the grace")
         self.assertFalse(stream.is_done(), "too short to prove anything")
         self.assert_whole(stream.value())
-        self.assertEqual(pod.noded.process.wait(10), 0, pod.noded.log())
-        self.assertEqual(pod.engine.process.wait(10), 0, pod.engine.log())
+        self.assertEqual(pod.noded.process.wait(60), 0, pod.noded.log())
+        self.assertEqual(pod.engine.process.wait(60), 0, pod.engine.log())
 
 
 class Crashes(PodCase):
     def test_an_engine_that_is_killed_is_back_and_nobody_is_refused(self):
         pod = self.serving()
         first = pod.engine_pids()[0]
-        wait_for(lambda: pod.state()["engine_pid"] == first, 5, "the engine's pid")
+        wait_for(lambda: pod.state()["engine_pid"] == first, 60, "the engine's pid")
         os.kill(first, signal.SIGKILL)
         killed = time.monotonic()
         self.assertEqual(pod.complete()[0], 200)
-        second = wait_for(pod.engine_pids, 5, "another engine")[0]
+        second = wait_for(pod.engine_pids, 60, "another engine")[0]
         self.assertNotEqual(first, second)
-        wait_for(lambda: pod.state()["engine_pid"] == second, 5, "the new pid")
+        wait_for(lambda: pod.state()["engine_pid"] == second, 60, "the new pid")
         self.assertEqual(pod.state()["engine_restarts"], 1)
         print(f"an answer {time.monotonic() - killed:.2f} s after kill -9 of the engine")
 
@@ -130,19 +130,19 @@ class Crashes(PodCase):
         pod = self.serving()
         engine = pod.engine_pids()[0]
         pod.engine.kill()
-        wait_for(lambda: not is_running(engine), 2, "no orphan")
+        wait_for(lambda: not is_running(engine), 60, "no orphan")
         self.assertTrue((pod.path / "run" / "engine.sock").exists(), "a stale socket")
         held = Later(pod.complete)
         pod.start_engine()
         self.assertEqual(held.value()[0], 200)
-        wait_for(lambda: pod.state()["engine_restarts"] == 1, 5, "a counted restart")
+        wait_for(lambda: pod.state()["engine_restarts"] == 1, 60, "a counted restart")
 
     def test_a_noded_that_comes_back_adopts_the_running_engine(self):
         pod = self.serving()
         engine = pod.engine_pids()
         pushed = pod.config(maxNumSeqs=5)
         self.assertEqual(pod.admin("PUT", "/admin/v1/engine-config", pushed)[0], 202)
-        wait_for(lambda: pod.state()["config_hash"] == hash_of(pushed), 20, "the pushed one")
+        wait_for(lambda: pod.state()["config_hash"] == hash_of(pushed), 60, "the pushed one")
         pod.wait_ready()
         self.assertNotEqual(pod.engine_pids(), engine)
         engine = pod.engine_pids()
@@ -168,9 +168,9 @@ class Crashes(PodCase):
         old.term()
         self.assertEqual(old.process.wait(20), 0, old.log())
         pod.start_engine()
-        wait_for(lambda: pod.state()["engine_restarts"] == 1, 20, "a counted restart")
+        wait_for(lambda: pod.state()["engine_restarts"] == 1, 60, "a counted restart")
         count = len(answers)
-        wait_for(lambda: len(answers) > count + 3, 20, "answers of the new one")
+        wait_for(lambda: len(answers) > count + 3, 60, "answers of the new one")
         enough.set()
         for asker in askers:
             asker.value()
@@ -193,7 +193,7 @@ class Changes(PodCase):
         self.assertEqual(pod.admin("PUT", "/admin/v1/engine-config", new)[0], 202)
         self.assertEqual(pod.state()["told_config_hash"], hash_of(new))
         held = Later(pod.complete)
-        wait_for(lambda: pod.state()["requests_held"] == 1, 5, "a held request")
+        wait_for(lambda: pod.state()["requests_held"] == 1, 60, "a held request")
         self.assertFalse(stream.is_done(), "too short to prove anything")
         self.assertEqual(pod.engine_pids(), engine, "replaced under the stream")
         self.assert_whole(stream.value())
@@ -214,7 +214,7 @@ class Changes(PodCase):
             self.assertIn("engine configuration", json.loads(answer[2])["error"]["message"])
         bad = pod.config(colour="red")
         self.assertEqual(pod.admin("PUT", "/admin/v1/engine-config", bad)[0], 202)
-        wait_for(lambda: "has not taken up" in pod.state()["message"], 10, "a complaint")
+        wait_for(lambda: "has not taken up" in pod.state()["message"], 60, "a complaint")
         pod.wait_ready(5)
         self.assertEqual(pod.complete()[0], 200)
         self.assertEqual(pod.engine_pids(), engine)
@@ -228,11 +228,11 @@ class Changes(PodCase):
     def test_a_restart_is_a_new_process_with_the_same_configuration(self):
         pod = self.serving()
         engine = pod.engine_pids()
-        old = wait_for(lambda: pod.state()["config_hash"], 5, "a hash")
+        old = wait_for(lambda: pod.state()["config_hash"], 60, "a hash")
         self.assertEqual(pod.admin("POST", "/admin/v1/restart-engine")[0], 202)
         self.assertEqual(pod.complete()[0], 200)
-        wait_for(lambda: pod.engine_pids() not in ([], engine), 10, "another process")
-        wait_for(lambda: pod.state()["engine_restarts"] == 1, 10, "a counted restart")
+        wait_for(lambda: pod.engine_pids() not in ([], engine), 60, "another process")
+        wait_for(lambda: pod.state()["engine_restarts"] == 1, 60, "a counted restart")
         self.assertEqual(pod.state()["config_hash"], old)
 
 

@@ -73,7 +73,7 @@ class Prometheus:
                  f"--storage.tsdb.path={path}/data", f"--web.listen-address={self.address}",
                  "--log.level=warn"], stdin=subprocess.DEVNULL, stdout=log,
                 stderr=subprocess.STDOUT)
-        wait_for(self.is_ready, 30, lambda: self.log.read_text(errors="replace"))
+        wait_for(self.is_ready, 60, lambda: self.log.read_text(errors="replace"))
 
     def is_ready(self):
         try:
@@ -158,7 +158,7 @@ class PrometheusTest(unittest.TestCase):
         def found():
             result = self.prometheus.query(query)
             return len(result) == 1 and condition(result[0][1]) and result
-        return wait_for(found, 20, lambda: f"{query}: {self.prometheus.query(query)}")[0][1]
+        return wait_for(found, 60, lambda: f"{query}: {self.prometheus.query(query)}")[0][1]
 
     def test_1_every_watched_query_has_a_value(self):
         for what, query in QUERIES.items():

@@ -290,7 +290,7 @@ class Resume(unittest.TestCase):
         expected, answer = ask(), []
         client = threading.Thread(target=lambda: answer.append(ask()))
         client.start()
-        wait_for(lambda: pod.metric("vllm:num_requests_running") == 1, 10, "a running request")
+        wait_for(lambda: pod.metric("vllm:num_requests_running") == 1, 60, "a running request")
         os.kill(pod.engine(), signal.SIGKILL)
         client.join(120)
         self.assertEqual(answer, [expected])
@@ -301,7 +301,7 @@ class Resume(unittest.TestCase):
         ask = lambda: answer.append(pod.call("POST", *STREAMS["greedy"]))
         client = threading.Thread(target=ask)
         client.start()
-        wait_for(lambda: pod.metric("vllm:num_requests_running") == 1, 10, "a running stream")
+        wait_for(lambda: pod.metric("vllm:num_requests_running") == 1, 60, "a running stream")
         (pathlib.Path(pod.folder.name) / "engine.json").write_text("{}")
         os.kill(pod.engine(), signal.SIGKILL)
         client.join(30)

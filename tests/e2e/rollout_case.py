@@ -77,7 +77,7 @@ class RolloutCase(unittest.TestCase):
     def start(self, **more):
         self.apply("good", **more)
         self.world.start()
-        wait_for(lambda: self.phase() == "Done", 30, "the first good revision")
+        wait_for(lambda: self.phase() == "Done", 60, "the first good revision")
 
     def revisions(self):
         return [pod["revision"] for pod in self.world.pods()["items"][0]["status"]["pods"]]
@@ -101,7 +101,7 @@ class RolloutCase(unittest.TestCase):
         before = self.revisions()
         self.load = Load(self.world.port, **(load or {}))
         self.roll_back(mode, **more)
-        wait_for(lambda: self.revisions() == before, 30, "both pods run the first revision")
+        wait_for(lambda: self.revisions() == before, 60, "both pods run the first revision")
         self.load.end()
         state = self.rollout()
         self.assertIn(message, state["message"])

@@ -45,7 +45,7 @@ class RolloutTest(RolloutCase):
                 if number % 2 == 1:
                     good = self.revisions()
                     self.roll_back(f"slow{number}")
-                    wait_for(lambda good=good: self.revisions() == good, 30, "all pods went back")
+                    wait_for(lambda good=good: self.revisions() == good, 60, "all pods went back")
                 else:
                     self.apply(f"good{number + 2}")
                     wait_for(lambda: self.phase() == "Done" and len(set(self.revisions())) == 1 and
@@ -70,7 +70,7 @@ class RolloutTest(RolloutCase):
         self.assertEqual(self.world.stop(), 0)
         self.world.lines.clear()
         self.world.start()
-        wait_for(lambda: self.revisions() == good, 30, "the good revision is back")
+        wait_for(lambda: self.revisions() == good, 60, "the good revision is back")
         self.assertEqual(self.phase(), "RolledBack")
 
     def test_verbs(self):
@@ -84,7 +84,7 @@ class RolloutTest(RolloutCase):
         self.assertIn("*canary (1)*", status)
         self.assertEqual(run("rollout", "resume", "rings").returncode, 0)
         self.assertEqual(run("rollout", "promote", "rings").returncode, 0)
-        wait_for(lambda: self.rollout().get("ring") == "all", 30, self.world.output)
+        wait_for(lambda: self.rollout().get("ring") == "all", 60, self.world.output)
         wait_for(lambda: self.phase() == "Baking", 60, self.world.output)
         self.assertEqual(run("rollout", "abort", "rings").returncode, 0)
         watched = run("rollout", "status", "rings", "--watch", timeout_s=90)
