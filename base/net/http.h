@@ -40,6 +40,8 @@ struct HttpRequest {
   std::string target = "/";
   Headers headers = {};
   std::string body = {};
+  /// Of a request to be sent: asking twice does no harm, though the method does not say so.
+  bool may_be_repeated = false;
 
   std::string_view path() const;
   std::string_view query() const;

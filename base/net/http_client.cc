@@ -29,8 +29,10 @@ class ExchangeStream final : public ResponseStream {
   std::shared_ptr<ClientExchange> exchange_;
 };
 
-/// Asking twice does no harm, by definition of the method.
-bool is_repeatable(std::string_view method) { return method == "GET" || method == "HEAD"; }
+/// Asking twice does no harm: by definition of the method, or because the caller knows.
+bool is_repeatable(const HttpRequest& request) {
+  return request.may_be_repeated || request.method == "GET" || request.method == "HEAD";
+}
 
 }  // namespace
 
@@ -38,7 +40,8 @@ struct HttpClient::Body {
   static Task<Result<std::unique_ptr<ResponseStream>>> open(std::shared_ptr<Body> self,
                                                             Endpoint endpoint, HttpRequest request,
                                                             TimePoint deadline,
-                                                            std::shared_ptr<Interrupt> interrupt);
+                                                            std::shared_ptr<Interrupt> interrupt,
+                                                            std::function<void()> on_resend);
   static Task<Result<HttpResponse>> call(std::shared_ptr<Body> self, Endpoint endpoint,
                                          HttpRequest request, TimePoint deadline,
                                          std::size_t body_bytes_max);
@@ -73,7 +76,7 @@ Task<Result<TimedSocket>> HttpClient::Body::connect(std::shared_ptr<Body> self, 
 
 Task<Result<std::unique_ptr<ResponseStream>>> HttpClient::Body::open(
     std::shared_ptr<Body> self, Endpoint endpoint, HttpRequest request, TimePoint deadline,
-    std::shared_ptr<Interrupt> interrupt) {
+    std::shared_ptr<Interrupt> interrupt, std::function<void()> on_resend) {
   CO_TRY(const std::string wire, render_request(request, endpoint));
   const std::string peer = endpoint.to_string();
   const bool is_head = request.method == "HEAD";
@@ -98,9 +101,10 @@ Task<Result<std::unique_ptr<ResponseStream>>> HttpClient::Body::open(
     const bool is_silent =
         !exchange->has_received_bytes() &&
         (begun.error().code == Code::kUnavailable || begun.error().code == Code::kDataLoss);
-    const bool is_harmless = is_repeatable(request.method) || !exchange->has_sent_bytes();
+    const bool is_harmless = is_repeatable(request) || !exchange->has_sent_bytes();
     if (!is_reused || !is_silent || !is_harmless)
       co_return std::move(begun).error().with_context(peer);
+    if (on_resend) on_resend();
   }
 }
 
@@ -110,7 +114,7 @@ Task<Result<HttpResponse>> HttpClient::Body::call(std::shared_ptr<Body> self, En
   const std::string peer = endpoint.to_string();
   CO_TRY(const std::unique_ptr<ResponseStream> stream,
          co_await open(std::move(self), std::move(endpoint), std::move(request), deadline,
-                       std::make_shared<Interrupt>()));
+                       std::make_shared<Interrupt>(), {}));
   HttpResponse response = {.status = stream->status(), .headers = stream->headers()};
   while (true) {
     Result<std::string> piece = co_await stream->read(deadline - system_clock().now());
@@ -143,9 +147,11 @@ Task<Result<HttpResponse>> HttpClient::call(Endpoint endpoint, HttpRequest reque
                     body_bytes_max);
 }
 
-Task<Result<std::unique_ptr<ResponseStream>>> HttpClient::open(
-    Endpoint endpoint, HttpRequest request, Duration header_timeout,
-    std::shared_ptr<CancelSignal> cancel) {
+Task<Result<std::unique_ptr<ResponseStream>>> HttpClient::open(Endpoint endpoint,
+                                                               HttpRequest request,
+                                                               Duration header_timeout,
+                                                               std::shared_ptr<CancelSignal> cancel,
+                                                               std::function<void()> on_resend) {
   auto interrupt = std::make_shared<Interrupt>();
   if (cancel) {
     // Weak: once open has returned, the connection may serve somebody else.
@@ -154,7 +160,7 @@ Task<Result<std::unique_ptr<ResponseStream>>> HttpClient::open(
     });
   }
   return Body::open(body_, std::move(endpoint), std::move(request), deadline_after(header_timeout),
-                    std::move(interrupt));
+                    std::move(interrupt), std::move(on_resend));
 }
 
 }  // namespace kantha::net

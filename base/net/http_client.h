@@ -65,10 +65,12 @@ class HttpClient {
   /// sent); kDataLoss: the peer took it and ended before its answer's headers were whole;
   /// kCancelled: `cancel` was signalled (which also covers the connect phase; after the headers use
   /// ResponseStream::cancel). A kept connection that fails before any byte of an answer is replaced
-  /// by a fresh one once, for GET and HEAD, or when no byte of the request had been sent.
+  /// by a fresh one once, within the same timeout: for GET, HEAD and what may be repeated, or when
+  /// no byte of the request had been sent (RFC 9110 section 9.2.2). `on_resend` hears of it before.
   Task<Result<std::unique_ptr<ResponseStream>>> open(Endpoint endpoint, HttpRequest request,
                                                      Duration header_timeout,
-                                                     std::shared_ptr<CancelSignal> cancel = {});
+                                                     std::shared_ptr<CancelSignal> cancel = {},
+                                                     std::function<void()> on_resend = {});
 
  private:
   struct Body;

@@ -149,6 +149,9 @@ net::HttpRequest request_to(const ServerDoor& door, std::string method, std::str
   net::HttpRequest request;
   request.method = std::move(method);
   request.target = std::move(target);
+  // Whatever a server is asked here, it changes nothing there; and servers close kept connections
+  // without saying so, at the very moment when the next request is on its way.
+  request.may_be_repeated = true;
   if (!door.api_key.empty()) request.headers.set("Authorization", "Bearer " + door.api_key);
   if (request.method == "POST") request.headers.set("Content-Type", "application/json");
   return request;
@@ -165,8 +168,9 @@ net::Task<RequestLog> exchange(std::shared_ptr<net::HttpClient> client, ServerDo
   const TimePoint begin = system_clock().now();
   const TimePoint deadline = begin + door.timeout;
   log.sent = begin - origin;
+  const auto on_resend = [&log] { log.was_resent = true; };
   Result<std::unique_ptr<net::ResponseStream>> opened =
-      co_await client->open(door.endpoint, std::move(request), door.timeout, cancel);
+      co_await client->open(door.endpoint, std::move(request), door.timeout, cancel, on_resend);
   if (!opened.ok()) {
     fail(log, opened.error());
     log.ended = system_clock().now() - origin;

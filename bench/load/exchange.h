@@ -26,7 +26,9 @@ struct PreparedRequest {
 };
 
 /// POSTs the request and reads its answer to the end. Never fails: what went wrong is in the log.
-/// `origin`: what the log's times count from. `cancel` ends it at any point.
+/// `origin`: what the log's times count from. `cancel` ends it at any point. When the server closed
+/// a kept connection before any byte of the answer, the request is sent once more on a fresh one;
+/// its times and its timeout go on from the first try.
 /// An answer is at most 64 MiB, an event at most 8 MiB.
 net::Task<RequestLog> exchange(std::shared_ptr<net::HttpClient> client, ServerDoor door,
                                PreparedRequest request, TimePoint origin,

@@ -56,6 +56,7 @@ void add_success(const RequestLog& request, Values& values, Measures& out) {
 void add_request(const RequestLog& request, const MeasureOptions& options, Values& values,
                  Measures& out) {
   ++out.sent;
+  if (request.was_resent) ++out.resent;
   if (request.ok()) {
     add_success(request, values, out);
     if (options.slo && meets(request, *options.slo)) ++values.good;

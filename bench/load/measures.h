@@ -33,6 +33,7 @@ struct Measures {
   std::size_t ok = 0;
   std::size_t failed = 0;
   std::size_t cancelled = 0;
+  std::size_t resent = 0;  ///< of those sent, however they ended: see RequestLog::was_resent
   std::map<std::string, std::size_t> failures = {};      ///< kind → count
   std::map<std::string, std::string> first_errors = {};  ///< kind → the first one's message
   std::size_t dropped = 0;

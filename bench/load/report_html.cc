@@ -148,12 +148,13 @@ void add_facts(std::string& out, const Measures& m, const ServerFigures& server)
   const LittleCheck& little = m.little;
   fmt::format_to(
       line,
-      "<p class=\"muted\">{} ok, {} failed, {} cut off, {} not sent, in {} s. Mean in "
+      "<p class=\"muted\">{} ok, {} failed, {} cut off, {} resent, {} not sent, in {} s. Mean in "
       "flight {}, peak {}; by Little's law {} ({:.1f} % apart). The client used {:.1f} % "
       "of a core.</p>\n",
-      m.ok, m.failed, m.cancelled, m.dropped, number(m.window_s), number(little.in_flight_mean),
-      m.in_flight_peak, number(little.arrivals_per_s * little.latency_mean_s),
-      little.deviation * 100, m.client_cpu_share * 100);
+      m.ok, m.failed, m.cancelled, m.resent, m.dropped, number(m.window_s),
+      number(little.in_flight_mean), m.in_flight_peak,
+      number(little.arrivals_per_s * little.latency_mean_s), little.deviation * 100,
+      m.client_cpu_share * 100);
   std::string says;
   const auto add = [&says](const char* title, const std::optional<double>& value, double scale) {
     if (!value) return;

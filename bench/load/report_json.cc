@@ -64,6 +64,7 @@ OrderedJson measures_json(const Measures& m) {
   json["ok"] = m.ok;
   json["failed"] = m.failed;
   json["cancelled"] = m.cancelled;
+  json["resent"] = m.resent;
   json["dropped"] = m.dropped;
   json["failures"] = m.failures;
   json["first_errors"] = m.first_errors;
@@ -117,6 +118,7 @@ OrderedJson request_json(const RequestLog& r, std::size_t round) {
   json["output_tokens_wanted"] = r.output_tokens_wanted;
   json["input_tokens"] = r.usage ? OrderedJson(r.usage->prompt_tokens) : OrderedJson(nullptr);
   json["output_tokens"] = r.usage ? OrderedJson(r.usage->output_tokens) : OrderedJson(nullptr);
+  if (r.was_resent) json["resent"] = true;
   if (!r.error.empty()) json["error"] = r.error;
   return json;
 }

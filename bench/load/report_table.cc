@@ -29,6 +29,7 @@ void add_row(std::string& out, const char* title, const std::optional<Distributi
 void add_counts(std::string& out, const Measures& m) {
   fmt::format_to(std::back_inserter(out), "  requests        {} ok, {} failed", m.ok, m.failed);
   if (m.cancelled > 0) fmt::format_to(std::back_inserter(out), ", {} cut off", m.cancelled);
+  if (m.resent > 0) fmt::format_to(std::back_inserter(out), ", {} resent", m.resent);
   if (m.dropped > 0) fmt::format_to(std::back_inserter(out), ", {} NOT SENT", m.dropped);
   fmt::format_to(std::back_inserter(out), ", in {} s\n", number(m.window_s));
   for (const auto& [kind, count] : m.failures) {

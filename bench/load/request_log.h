@@ -49,6 +49,7 @@ struct RequestLog {
   std::size_t coalesced = 0;  ///< of those, how many came in one read with the chunk before
   std::optional<Usage> usage = {};
   bool has_end_mark = false;  ///< "[DONE]"
+  bool was_resent = false;    ///< the server had closed the kept connection it was sent on first
   Outcome outcome = Outcome::kOk;
   int status = 0;     ///< HTTP status, 0 when there was none
   std::string error;  ///< one line for people; empty when ok

@@ -313,6 +313,45 @@ TEST(HttpClient, TriesAgainOnAFreshConnectionWhatMayBeRepeated) {
   }
 }
 
+/// A POST on a kept connection that its caller allows to be repeated.
+struct Repeat {
+  Code code;  ///< kUnimplemented: none
+  int resends;
+  int connections;
+};
+Repeat repeat_on_kept(std::function<void(RawPeer& peer, int number)> script) {
+  ScriptedServer server(std::move(script));
+  io_context io;
+  HttpClient client(io.get_executor());
+  EXPECT_TRUE(run_on(io, client.call(server.endpoint(), {.method = "GET"}, kPatience)).ok());
+  HttpRequest request = {.method = "POST", .body = "x", .may_be_repeated = true};
+  int resends = 0;
+  const OpenResult opened = run_on(
+      io, client.open(server.endpoint(), std::move(request), kPatience, {}, [&] { ++resends; }));
+  return {code_of(opened), resends, server.connection_count()};
+}
+
+TEST(HttpClient, TriesAPostAgainOnceWhereItsCallerAllows) {
+  const Repeat again = repeat_on_kept(answer_once);
+  EXPECT_EQ(again.code, Code::kUnimplemented);
+  EXPECT_EQ(again.resends, 1);
+  EXPECT_EQ(again.connections, 2);
+  const Repeat in_vain = repeat_on_kept([](RawPeer& peer, int number) {
+    if (number == 0) return answer_once(peer, number);
+    peer.read_until("\r\n\r\n");
+  });
+  EXPECT_EQ(in_vain.code, Code::kDataLoss) << "the fresh one was closed, too";
+  EXPECT_EQ(in_vain.resends, 1);
+  EXPECT_EQ(in_vain.connections, 2);
+  const Repeat begun = repeat_on_kept([](RawPeer& peer, int number) {
+    answer_once(peer, number);
+    peer.send("H");
+  });
+  EXPECT_EQ(begun.code, Code::kDataLoss) << "the answer had begun";
+  EXPECT_EQ(begun.resends, 0);
+  EXPECT_EQ(begun.connections, 1);
+}
+
 TEST(HttpClient, TakesNoConnectionThatWasClosedMeanwhile) {
   ScriptedServer server([](RawPeer& peer, int) {
     peer.read_until("\r\n\r\n");

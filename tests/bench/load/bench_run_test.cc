@@ -189,6 +189,23 @@ TEST_F(BenchRunTest, AServerWithoutModelsNeedsAName) {
   EXPECT_THAT(report.targets[0].dead, HasSubstr("--model"));
 }
 
+TEST_F(BenchRunTest, AServerThatClosesKeptConnectionsSilentlyFailsNoRequest) {
+  const std::string answer =
+      R"({"choices":[{"message":{"content":"a"},"finish_reason":"length"}]})";
+  RawServer server(context_, {.first = "HTTP/1.1 200 OK\r\nContent-Length: " +
+                                       std::to_string(answer.size()) + "\r\n\r\n" + answer,
+                              .parting = RawServer::Parting{}});
+  BenchOptions options = small_load();
+  options.model = "m";
+  options.is_stream = false;
+  const BenchReport report = run({server.url()}, options);
+  const TargetReport& target = report.targets.at(0);
+  EXPECT_EQ(target.all.ok, 6U);
+  EXPECT_EQ(target.all.failed, 0U);
+  // One kept connection for each of the two streams: none of the six is the first on its own.
+  EXPECT_GE(target.all.resent, 4U);
+}
+
 net::Task<void> stop_after_twenty(BenchRun* run, const ScriptedServer* server) {
   for (int i = 0; i < 3000 && server->requests().size() < 20; ++i) co_await net::sleep_for(5ms);
   run->stop();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/net/sse.h"
 #include "bench/load/request_body.h"
 #include "tests/bench/load/scripted_server.h"
 
@@ -25,9 +26,8 @@ net::Task<void> cancel_later(Duration after, std::shared_ptr<net::CancelSignal> 
   cancel->cancel();
 }
 
-RequestLog ask(boost::asio::io_context& context, const net::Endpoint& endpoint,
-               const Setting& setting = {}) {
-  auto client = std::make_shared<net::HttpClient>(context.get_executor());
+RequestLog ask(boost::asio::io_context& context, std::shared_ptr<net::HttpClient> client,
+               const net::Endpoint& endpoint, const Setting& setting) {
   BenchOptions options;
   options.is_stream = setting.is_stream;
   options.api = setting.api;
@@ -35,11 +35,16 @@ RequestLog ask(boost::asio::io_context& context, const net::Endpoint& endpoint,
   net::TaskGroup tasks(context.get_executor(), "cancel");
   if (setting.cancel_after > 0s) tasks.spawn(cancel_later(setting.cancel_after, cancel));
   RequestLog log = run_until_done(
-      context, exchange(client, {.endpoint = endpoint, .timeout = setting.timeout},
+      context, exchange(std::move(client), {.endpoint = endpoint, .timeout = setting.timeout},
                         prepare_request(options, "m", "one two three", setting.tokens),
                         system_clock().now(), cancel));
   while (tasks.running() > 0) context.run_one();
   return log;
+}
+
+RequestLog ask(boost::asio::io_context& context, const net::Endpoint& endpoint,
+               const Setting& setting = {}) {
+  return ask(context, std::make_shared<net::HttpClient>(context.get_executor()), endpoint, setting);
 }
 
 RequestLog ask_scripted(Script script, const Setting& setting = {}) {
@@ -192,6 +197,66 @@ TEST(Exchange, NobodyThereIsAConnectFailure) {
     endpoint = server.endpoint();
   }
   EXPECT_EQ(ask(context, *endpoint).outcome, Outcome::kConnect);
+}
+
+/// An answer that keeps its connection, as far as it says.
+RawServer::Answer answer_then(RawServer::Parting parting) {
+  const std::string events =
+      net::sse_data(R"({"choices":[{"delta":{"content":"a"},"finish_reason":"length"}]})") +
+      net::sse_data("[DONE]");
+  return {.first = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: " +
+                   std::to_string(events.size()) + "\r\n\r\n" + events,
+          .parting = std::move(parting)};
+}
+
+TEST(Exchange, ARequestThatMeetsTheSilentCloseOfAKeptConnectionIsSentAgainOnce) {
+  boost::asio::io_context context(1);
+  RawServer server(context, answer_then({.after_ms = 30}));
+  const auto client = std::make_shared<net::HttpClient>(context.get_executor());
+  for (int i = 0; i < 3; ++i) {
+    const RequestLog log = ask(context, client, server.endpoint(), {});
+    EXPECT_TRUE(log.ok()) << i << ": " << log.error;
+    EXPECT_EQ(log.was_resent, i > 0) << i;
+    EXPECT_EQ(server.connection_count(), i + 1);
+    // The first try is a part of what the client saw.
+    if (i > 0) EXPECT_GE(log.content_at.at(0) - log.sent, 30ms) << i;
+  }
+}
+
+TEST(Exchange, OnlyASilentCloseOfAKeptConnectionIsForgiven) {
+  struct Case {
+    const char* name;
+    RawServer::Parting parting;
+    Duration timeout;
+    Outcome outcome;
+  };
+  const std::vector<Case> cases = {
+      {"a close after the first byte", {.bytes = "H"}, 5s, Outcome::kBroken},
+      {"a close inside the body",
+       {.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\ndata: "},
+       5s,
+       Outcome::kBroken},
+      {"silence", {.after_ms = 2000}, 100ms, Outcome::kTimeout},
+  };
+  for (const Case& c : cases) {
+    boost::asio::io_context context(1);
+    RawServer server(context, answer_then(c.parting));
+    const auto client = std::make_shared<net::HttpClient>(context.get_executor());
+    EXPECT_TRUE(ask(context, client, server.endpoint(), {}).ok()) << c.name;
+    const RequestLog log = ask(context, client, server.endpoint(), {.timeout = c.timeout});
+    EXPECT_EQ(outcome_name(log.outcome), outcome_name(c.outcome)) << c.name << ": " << log.error;
+    EXPECT_FALSE(log.was_resent) << c.name;
+    EXPECT_EQ(server.connection_count(), 1) << c.name;
+  }
+}
+
+TEST(Exchange, ACloseOfAFreshConnectionIsAFailure) {
+  boost::asio::io_context context(1);
+  RawServer server(context, {});
+  const RequestLog log = ask(context, server.endpoint());
+  EXPECT_EQ(outcome_name(log.outcome), "broken") << log.error;
+  EXPECT_FALSE(log.was_resent);
+  EXPECT_EQ(server.connection_count(), 1);
 }
 
 TEST(Exchange, CanBeCancelledBeforeAndInsideTheAnswer) {

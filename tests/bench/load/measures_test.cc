@@ -50,6 +50,17 @@ TEST(Measure, FailuresAreCountedByKindAndLeaveTheLatenciesAlone) {
   EXPECT_DOUBLE_EQ(m.e2e_ms->max, 1000);
 }
 
+TEST(Measure, ResentRequestsAreCountedHoweverTheyEnded) {
+  RequestLog answered_late = answered(0, {100, 200}, 1000, 2);
+  RequestLog failed_again = failed(0, 5, Outcome::kConnect);
+  answered_late.was_resent = failed_again.was_resent = true;
+  const Measures m =
+      measured(phase_of({answered_late, failed_again, answered(0, {100, 200}, 1000, 2)}));
+  EXPECT_EQ(m.resent, 2U);
+  EXPECT_EQ(m.sent, 3U);
+  EXPECT_EQ(m.failed, 1U);
+}
+
 TEST(Measure, NothingThatSucceededGivesNoFiguresAndIsInvalid) {
   const Measures m = measured(phase_of({failed(0, 0, Outcome::kConnect)}));
   EXPECT_FALSE(m.requests_per_s.has_value());

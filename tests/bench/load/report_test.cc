@@ -101,6 +101,20 @@ TEST(Table, SaysInvalidAndTheFirstErrorOfEachKind) {
   EXPECT_THAT(table, Not(HasSubstr("nan")));
 }
 
+TEST(Report, SaysInEveryFormHowManyRequestsWereResent) {
+  TargetReport one = target("a", {100, 200});
+  one.phases[1].requests[0].was_resent = true;
+  one.all = measure(one.phases, {});
+  const BenchReport report = report_of({one});
+  EXPECT_THAT(table_of(report), HasSubstr("2 ok, 0 failed, 1 resent, in"));
+  EXPECT_THAT(html_of(report), HasSubstr("2 ok, 0 failed, 0 cut off, 1 resent, 0 not sent"));
+  const OrderedJson json = json_of(report);
+  EXPECT_EQ(json["targets"][0]["measures"]["resent"], 1);
+  EXPECT_FALSE(json["targets"][0]["requests"][0].contains("resent"));
+  EXPECT_EQ(json["targets"][0]["requests"][1]["resent"], true);
+  EXPECT_THAT(table_of(report_of({target("a", {100})})), Not(HasSubstr("resent")));
+}
+
 TEST(Html, HasPlotsTilesAndComparisonsAndEscapesNames) {
   BenchReport report = report_of({target("a", {100, 200}), target("<b>&", {50, 100})});
   report.targets[0].warnings.push_back("\"<i>\"");

@@ -155,6 +155,7 @@ net::Task<void> RawServer::accept_loop() {
     asio::ip::tcp::socket socket =
         co_await acceptor_.async_accept(asio::redirect_error(asio::use_awaitable, failure));
     if (failure) co_return;
+    ++connection_count_;
     tasks_.spawn(serve(std::move(socket)));
   }
 }
@@ -169,6 +170,14 @@ net::Task<void> RawServer::serve(asio::ip::tcp::socket socket) {
   const auto more = asio::buffer(answer_.then_for_ever);
   while (!failure && !is_closed_ && more.size() > 0) {
     co_await asio::async_write(socket, more, asio::redirect_error(asio::use_awaitable, failure));
+  }
+  if (answer_.parting && !failure) {
+    co_await socket.async_read_some(into, asio::redirect_error(asio::use_awaitable, failure));
+    if (failure || is_closed_) co_return;
+    co_await net::sleep_for(std::chrono::milliseconds(answer_.parting->after_ms));
+    const auto last = asio::buffer(answer_.parting->bytes);
+    co_await asio::async_write(socket, last, asio::redirect_error(asio::use_awaitable, failure));
+    co_return;
   }
   if (!answer_.closes && !is_closed_ && !failure) co_await ended_.wait(std::chrono::seconds(30));
 }

@@ -69,15 +69,23 @@ class ScriptedServer {
 /// A server that writes raw bytes after the head of any request has come.
 class RawServer {
  public:
+  /// What becomes of the second request on a connection: it is read, and then the connection
+  /// closed.
+  struct Parting {
+    std::string bytes = {};  ///< before the close
+    int after_ms = 0;
+  };
   struct Answer {
     std::string first;
     std::string then_for_ever = {};  ///< again and again; empty: once `first`, then nothing
     bool closes = true;              ///< after `first`; else silence
+    std::optional<Parting> parting = {};
   };
   RawServer(boost::asio::io_context& context, Answer answer);
   ~RawServer();
   const net::Endpoint& endpoint() const { return endpoint_; }
   std::string url() const { return "http://" + endpoint_.to_string(); }
+  int connection_count() const { return connection_count_; }
 
  private:
   net::Task<void> accept_loop();
@@ -89,6 +97,7 @@ class RawServer {
   net::Endpoint endpoint_;
   net::TaskGroup tasks_;
   net::Notify ended_;
+  int connection_count_ = 0;
   bool is_closed_ = false;
 };
 
