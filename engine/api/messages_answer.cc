@@ -5,26 +5,15 @@
 #include <string>
 #include <utility>
 
+#include "base/messages_error.h"
+
 namespace kantha::api {
 namespace {
-
-std::string_view error_type(int status) {
-  switch (status) {
-    case 401: return "authentication_error";
-    case 403: return "permission_error";
-    case 404: return "not_found_error";
-    case 413: return "request_too_large";
-    case 429: return "rate_limit_error";
-    case 503: return "overloaded_error";
-    case 504: return "timeout_error";
-    default: return status >= 500 ? "api_error" : "invalid_request_error";
-  }
-}
 
 OrderedJson error_json(const Error& error) {
   OrderedJson json;
   json["type"] = "error";
-  json["error"]["type"] = error_type(http_status(error));
+  json["error"]["type"] = messages_error_type(http_status(error));
   json["error"]["message"] = error.message;
   return json;
 }

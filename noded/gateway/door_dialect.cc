@@ -1,22 +1,11 @@
 #include "noded/gateway/door_dialect.h"
 
 #include "base/json.h"
+#include "base/messages_error.h"
 #include "noded/gateway/door_error.h"
 
 namespace kantha::noded {
 namespace {
-
-const char* messages_type(int status) {
-  switch (status) {
-    case 401: return "authentication_error";
-    case 403: return "permission_error";
-    case 404: return "not_found_error";
-    case 413: return "request_too_large";
-    case 429: return "rate_limit_error";
-    case 503: return "overloaded_error";
-    default: return status >= 500 ? "api_error" : "invalid_request_error";
-  }
-}
 
 OrderedJson error_json(DoorDialect dialect, int status, std::string_view message) {
   OrderedJson json;
@@ -25,7 +14,7 @@ OrderedJson error_json(DoorDialect dialect, int status, std::string_view message
     return json;
   }
   json["type"] = "error";
-  json["error"]["type"] = messages_type(status);
+  json["error"]["type"] = messages_error_type(status);
   json["error"]["message"] = message;
   return json;
 }

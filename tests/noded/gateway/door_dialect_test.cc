@@ -28,6 +28,8 @@ TEST(DoorDialect, RefusalsKeepStatusHeadersAndWords) {
   EXPECT_EQ(
       messages.body,
       R"({"type":"error","error":{"type":"rate_limit_error","message":"too many \"requests\""}})");
+  const auto late = in_dialect(DoorDialect::kMessages, door_error(504, "late"));
+  EXPECT_NE(late.body.find("\"timeout_error\""), std::string::npos) << late.body;
   EXPECT_EQ(in_dialect(DoorDialect::kOllama, ours).body, R"({"error":"too many \"requests\""})");
   EXPECT_EQ(in_dialect(DoorDialect::kOpenAi, ours).body, ours.body);
 }
