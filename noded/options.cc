@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/command_line.h"
 #include "noded/gateway/admin_guard.h"
 
 namespace kantha::noded {
@@ -134,15 +135,8 @@ Result<Options> parse_options(int argc, const char* const* argv, std::string& he
   add_time_flags(app, texts);
   add_gate_flags(app, options);
   add_weight_flags(app, weights);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    help = app.help();
-    return options;
-  } catch (const CLI::ParseError& error) {
-    return invalid_argument(error.what());
-  }
-  if (options.show_version) return options;
+  TRY_OK(parse_command_line(app, argc, argv, help));
+  if (!help.empty() || options.show_version) return options;
   TRY_OK(check(options));
   TRY(options.listen, endpoint_flag("--listen", texts.listen));
   TRY(options.admin, admin_endpoint(texts.admin, options.admin_token_file));

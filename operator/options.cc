@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/command_line.h"
+
 namespace kantha {
 namespace {
 
@@ -189,15 +191,8 @@ Result<OperatorOptions> parse_operator_options(int argc, const char* const* argv
   CLI::App app{"kantha-operator: makes ModelServing objects of a Kubernetes cluster into pods"};
   add_flags(app, options, raw);
   const CLI::App* release = add_release(app, options, raw);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    help = release->parsed() ? release->help() : app.help();
-    return options;
-  } catch (const CLI::ParseError& error) {
-    return invalid_argument(error.what());
-  }
-  if (options.show_version) return options;
+  TRY_OK(parse_command_line(app, argc, argv, help));
+  if (!help.empty() || options.show_version) return options;
   if (release->parsed()) options.command = OperatorCommand::kReleaseFinalizers;
   options.patience = std::chrono::seconds(raw.patience_seconds);
   TRY_OK(check(options));

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/command_line.h"
 #include "noded/gateway/admin_guard.h"
 
 namespace kantha::noded {
@@ -64,14 +65,8 @@ Result<ActivatorOptions> parse_activator_options(int argc, const char* const* ar
   app.add_option("--access-log", options.access_log,
                  "One JSON line a request: off, stdout or a file; default off");
   add_bounds(app, options, seconds);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    help = app.help();
-    return options;
-  } catch (const CLI::ParseError& error) {
-    return invalid_argument(error.what());
-  }
+  TRY_OK(parse_command_line(app, argc, argv, help));
+  if (!help.empty()) return options;
   TRY(options.admin, admin_endpoint(admin, options.admin_token_file));
   options.hold_timeout = std::chrono::seconds(seconds.hold);
   options.drain_timeout = std::chrono::seconds(seconds.drain);
