@@ -3,13 +3,15 @@
 
 #include "base/net/ascii.h"
 #include "base/net/http.h"
+#include "base/net/socket_address.h"
 
 namespace kantha::net {
 namespace {
 
 Error bad_endpoint(std::string_view text, std::string_view why) {
   return invalid_argument("endpoint: " + std::string(why) + ", got \"" + std::string(text) +
-                          "\"; expected HOST:PORT, [IPV6]:PORT, http://HOST:PORT or unix:PATH");
+                          "\"; expected HOST:PORT, [IPV6]:PORT, http://HOST:PORT, unix:PATH or, to "
+                          "listen at every address, *:PORT");
 }
 
 bool is_host_char(char c) {
@@ -49,7 +51,8 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);
     if (!std::ranges::all_of(host, is_ipv6_char)) return bad_endpoint(text, "bad IPv6 address");
-  } else if (host.empty() || host.size() > 255 || !std::ranges::all_of(host, is_host_char)) {
+  } else if (host != kEveryAddress &&
+             (host.empty() || host.size() > 255 || !std::ranges::all_of(host, is_host_char))) {
     return bad_endpoint(text, "bad host");
   }
   const auto parsed = std::from_chars(port.data(), port.data() + port.size(), endpoint.port);

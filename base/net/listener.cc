@@ -56,8 +56,18 @@ bool is_stale_socket(const Endpoint& endpoint, const SocketAddress& address) {
   return is_refused;
 }
 
+/// Which connections an IPv6 socket takes.
+enum class Families : unsigned char { kOwn, kBoth };
+
+bool has_ipv6() {
+  const int probe = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (probe >= 0) ::close(probe);
+  return probe >= 0;
+}
+
 /// Binds and listens; 0 or an errno.
-int bind_and_listen(int fd, const Endpoint& endpoint, const SocketAddress& address) {
+int bind_and_listen(int fd, const Endpoint& endpoint, const SocketAddress& address,
+                    Families families) {
   const int on = 1;
   if (endpoint.is_unix()) {
     // Before bind: the file must never be there with wider rights, not even for a moment.
@@ -65,7 +75,8 @@ int bind_and_listen(int fd, const Endpoint& endpoint, const SocketAddress& addre
   } else {
     ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (address.family() == AF_INET6) {
-      ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+      const int is_alone = families == Families::kOwn ? 1 : 0;
+      ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &is_alone, sizeof is_alone);
     }
   }
   int bound = ::bind(fd, address.data(), address.length);
@@ -81,13 +92,17 @@ int bind_and_listen(int fd, const Endpoint& endpoint, const SocketAddress& addre
 }  // namespace
 
 Result<int> bind_listening_socket(const Endpoint& endpoint) {
-  Result<SocketAddress> address = socket_address(endpoint);
+  const bool wants_all = endpoint.host == kEveryAddress;
+  Endpoint where = endpoint;
+  if (wants_all) where.host = has_ipv6() ? "::" : "0.0.0.0";
+  Result<SocketAddress> address = socket_address(where);
   if (!address) {
     return invalid_argument(std::move(address).error().message, "listen");
   }
   const int fd = ::socket(address->family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return bind_error(endpoint, errno);
-  const int failure = bind_and_listen(fd, endpoint, *address);
+  const int failure =
+      bind_and_listen(fd, endpoint, *address, wants_all ? Families::kBoth : Families::kOwn);
   if (failure != 0) {
     ::close(fd);
     return bind_error(endpoint, failure);

@@ -14,7 +14,9 @@
 /// Listening sockets: making them, waiting on them, taking connections from them.
 namespace kantha::net {
 
-/// Binds and listens; the caller owns the descriptor (non-blocking, close-on-exec).
+/// Binds and listens; the caller owns the descriptor (non-blocking, close-on-exec). The host "*" is
+/// every address of both families (of IPv4 alone where the kernel has no IPv6): one socket for
+/// clusters of either; "::" is IPv6 alone.
 /// Errors as HttpServer::listen.
 Result<int> bind_listening_socket(const Endpoint& endpoint);
 

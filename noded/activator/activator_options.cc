@@ -56,9 +56,11 @@ Result<ActivatorOptions> parse_activator_options(int argc, const char* const* ar
   bool is_activator = false;
   CLI::App app{"kantha-noded --activator: holds requests for models that have no pod now"};
   app.add_flag("--activator", is_activator, "This mode");
-  app.add_option("--host", options.host, "Address at which each object gets a port of its own")
+  app.add_option("--host", options.host,
+                 "Address at which each object gets a port of its own; * is every one, IPv6 too")
       ->capture_default_str();
-  app.add_option("--admin-listen,--admin", admin, "Admin endpoint HOST:PORT or unix:PATH")
+  app.add_option("--admin-listen,--admin", admin,
+                 "Admin endpoint HOST:PORT, *:PORT (every address) or unix:PATH")
       ->capture_default_str();
   app.add_option("--admin-token-file", options.admin_token_file,
                  "File with the admin API's bearer token; read again when it changes");

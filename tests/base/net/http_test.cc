@@ -47,7 +47,8 @@ TEST(Endpoint, ReadsEveryFormAndSpellsItBack) {
   for (const Case& c :
        {Case{"127.0.0.1:8000", "127.0.0.1:8000"}, Case{"[::1]:80", "[::1]:80"},
         Case{"http://127.0.0.1:8000", "127.0.0.1:8000"}, Case{"http://localhost:1/", "localhost:1"},
-        Case{"unix:/run/x.sock", "unix:/run/x.sock"}, Case{"h:0", "h:0"}}) {
+        Case{"unix:/run/x.sock", "unix:/run/x.sock"}, Case{"h:0", "h:0"},
+        Case{"*:8000", "*:8000"}}) {
     const Result<Endpoint> endpoint = parse_endpoint(c.text);
     ASSERT_TRUE(endpoint.ok()) << c.text;
     EXPECT_EQ(endpoint->to_string(), c.spelled);
@@ -55,9 +56,27 @@ TEST(Endpoint, ReadsEveryFormAndSpellsItBack) {
 }
 
 TEST(Endpoint, ShowsTheTextThatItCannotRead) {
-  for (const std::string text :
-       {"", ":", "host", ":80", "h:", "h:65536", "h:-1", "h:8x", "h h:1", "::1:80", "[::1]", "[]:1",
-        "[xyz]:1", "unix:", "https://h:443", "http://h:80/path", "h\n:1", "h:+1"}) {
+  for (const std::string text : {"",
+                                 ":",
+                                 "host",
+                                 ":80",
+                                 "h:",
+                                 "h:65536",
+                                 "h:-1",
+                                 "h:8x",
+                                 "h h:1",
+                                 "::1:80",
+                                 "[::1]",
+                                 "[]:1",
+                                 "[xyz]:1",
+                                 "*",
+                                 "*a:1",
+                                 "**:1",
+                                 "unix:",
+                                 "https://h:443",
+                                 "http://h:80/path",
+                                 "h\n:1",
+                                 "h:+1"}) {
     const Result<Endpoint> endpoint = parse_endpoint(text);
     ASSERT_FALSE(endpoint.ok()) << text;
     EXPECT_EQ(endpoint.error().code, Code::kInvalidArgument);

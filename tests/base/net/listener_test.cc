@@ -69,6 +69,36 @@ TEST(Listen, ServesSeveralEndpointsAtOnce) {
   }
 }
 
+/// The word that the server at that address answers.
+bool answers(const Endpoint& endpoint, const char* word) {
+  RawPeer client(endpoint);
+  client.send(kGet);
+  return client.read_answer().find(word) != std::string::npos;
+}
+
+TEST(Listen, AStarIsEveryAddressOfBothFamilies) {
+  LoopbackServer server(answering("all"), {}, {.host = "*"});
+  const std::uint16_t port = server.endpoint().port;
+  EXPECT_TRUE(answers({.host = "127.0.0.1", .port = port}, "all"));
+  const Result<Endpoint> again = listen_with(server, {.host = "*", .port = port});
+  ASSERT_FALSE(again.ok());
+  EXPECT_EQ(again.error().message, "port " + std::to_string(port) + " on * is in use");
+  if (!listen_with(server, {.host = "::1"}).ok()) {
+    GTEST_SKIP() << "*** no IPv6 on this machine: half of this test did not run ***";
+  }
+  EXPECT_TRUE(answers({.host = "::1", .port = port}, "all"));
+}
+
+TEST(Listen, AnAddressOfOneFamilyLeavesTheOtherAlone) {
+  LoopbackServer six(answering("six"));
+  const Result<Endpoint> at = listen_with(six, {.host = "::"});
+  if (!at.ok()) GTEST_SKIP() << "*** no IPv6 on this machine: this test did not run ***";
+  LoopbackServer four(answering("four"));
+  ASSERT_TRUE(listen_with(four, {.host = "0.0.0.0", .port = at->port}).ok());
+  EXPECT_TRUE(answers({.host = "::1", .port = at->port}, "six"));
+  EXPECT_TRUE(answers({.host = "127.0.0.1", .port = at->port}, "four"));
+}
+
 TEST(Listen, KeepsItsUnixSocketToItsUserAndRemovesIt) {
   const TempDir dir;
   const Endpoint endpoint = {.unix_path = dir.file("s")};

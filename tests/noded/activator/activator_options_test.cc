@@ -25,6 +25,8 @@ TEST(ActivatorOptions, HaveBoundsByDefault) {
 TEST(ActivatorOptions, NameWhatIsWrong) {
   const std::pair<std::vector<const char*>, const char*> table[] = {
       {{"--admin-listen=0.0.0.0:8001"}, "--admin-token-file"},
+      {{"--admin-listen=*:8001"}, "--admin-token-file"},
+      {{"--admin-listen=[::]:8001"}, "--admin-token-file"},
       {{"--admin-listen=nonsense"}, "--admin-listen"},
       {{"--hold-timeout-seconds=0"}, "--hold-timeout-seconds"},
       {{"--requests-max=0"}, "--requests-max"},

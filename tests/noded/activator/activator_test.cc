@@ -91,15 +91,21 @@ class ActivatorTest : public testing::Test {
   LaneState lane() const { return daemon_->state().lanes.at(0); }
 
   /// A pod's door.
-  std::string start_pod(net::HttpHandler handler) {
+  std::string start_pod(net::HttpHandler handler, std::string host = "127.0.0.1") {
     pod_ = std::make_unique<net::HttpServer>(context_.get_executor(), std::move(handler));
-    return pod_->listen(net::Endpoint{.host = "127.0.0.1", .port = 0})->to_string();
+    return pod_->listen(net::Endpoint{.host = std::move(host), .port = 0})->to_string();
   }
   /// One that answers, and keeps the last request.
-  std::string start_pod() {
-    return start_pod([this](net::HttpRequest request, net::ResponseWriter& writer) {
-      return answer(std::move(request), writer);
-    });
+  std::string start_pod(std::string host = "127.0.0.1") {
+    return start_pod(
+        [this](net::HttpRequest request, net::ResponseWriter& writer) {
+          return answer(std::move(request), writer);
+        },
+        std::move(host));
+  }
+  bool has_ipv6() {
+    net::HttpServer probe(context_.get_executor(), {});
+    return probe.listen(net::Endpoint{.host = "::1", .port = 0}).ok();
   }
   net::Task<void> answer(net::HttpRequest request, net::ResponseWriter& writer) {
     seen_ = std::move(request);
@@ -154,6 +160,25 @@ TEST_F(ActivatorTest, HoldsARequestUntilAPodIsThereAndPassesItOnAsItCame) {
   EXPECT_FALSE(seen_->headers.find("x-kantha-hop"));
   EXPECT_EQ(lane().waiting, 0);
   EXPECT_EQ(lane().total, 1);
+}
+
+TEST_F(ActivatorTest, WhereItListensAtEveryAddressItServesBothFamilies) {
+  if (!has_ipv6()) GTEST_SKIP() << "*** no IPv6 on this machine: this test did not run ***";
+  options_.host = "*";
+  options_.admin.host = "*";
+  start();
+  admin_.host = "::1";
+  tell({.pods = {start_pod("::1")}});
+  for (const char* host : {"::1", "127.0.0.1"}) {
+    lane_at_.host = host;
+    const auto answer = call(lane_at_, chat());
+    ASSERT_TRUE(answer.ok()) << host << ": " << answer.error().to_string();
+    EXPECT_EQ(answer->status, 200) << host;
+    admin_.host = host;
+    EXPECT_EQ(call(admin_, {.target = "/ready"})->status, 200) << host;
+  }
+  ASSERT_TRUE(seen_);
+  EXPECT_EQ(seen_->body, kChat);
 }
 
 net::Task<void> stream_two(net::HttpRequest, net::ResponseWriter& writer) {
