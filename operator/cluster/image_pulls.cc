@@ -42,17 +42,13 @@ net::Task<void> end_pull(Pass& pass, serving::ImagePull pull) {
 
 net::Task<void> pull_images(Pass& pass, const serving::ClusterObservation& seen,
                             const serving::ClusterPlan& plan) {
-  const auto& rollout = plan.plan.rollout;
-  using enum serving::RolloutPhase;
-  // Until it is written that the ring has begun, its pulls are what says that it may.
-  const bool prepares =
-      (rollout && rollout->phase == kPreparing) || seen.rollout.state.phase == kPreparing;
   const std::string& tag = serving::engine_image_of(pass.object->serving, pass.tools.settings.pods);
   const std::string& image = seen.rollout.image.empty() ? tag : seen.rollout.image;
   std::set<std::string> begun;  // nodes
   std::size_t under_way = 0;
   for (const serving::ImagePull& pull : seen.pulls) {
-    const bool is_wanted = prepares && (pull.image == tag || pull.image == image);
+    const bool is_kept = plan.keep_pulled.contains(pull.node);
+    const bool is_wanted = is_kept && (pull.image == tag || pull.image == image);
     if (is_wanted) begun.insert(pull.node);
     if (is_wanted && !pull.pulled) ++under_way;
     if (!is_wanted && !pull.terminating) co_await end_pull(pass, pull);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,6 +78,9 @@ struct RevisionSplit {
   Revision last_good;          ///< what the other pods run
   std::int64_t on_target = 0;  ///< pods that may run the target
   bool hold_surplus = false;   ///< scale-in waits
+  /// Ordinals that may run the target, and are told it later: their nodes do not have its image
+  /// yet. A pod that is made there starts with it all the same.
+  std::set<std::int64_t> not_yet = {};
   bool operator==(const RevisionSplit&) const = default;
 };
 
@@ -163,7 +167,7 @@ bool is_available(const ObservedPod& pod);
 ///   - a pod that is ready while nobody knows yet what it runs may serve: it goes only while
 ///     replicas - maxUnavailable others are ready that were not told to change;
 ///   - a pod that is not ready is changed at once: it serves nobody, and waiting for it could block
-///     the fix for ever;
+///     the fix for ever; but for pods whose nodes get their image first (RevisionSplit::not_yet);
 ///   - a pod that ended for good is deleted, and made anew by a later pass;
 ///   - with a split, no more than `on_target` pods are told the target;
 ///   - the next ready pod moves to a new revision only when the ones before it are verified ready.

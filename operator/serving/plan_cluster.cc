@@ -70,6 +70,7 @@ ClusterPlan plan_service(const ClusterObservation& seen, Moment at, const Verdic
   divided.split = std::move(step.split);
   ClusterPlan out{.plan = plan(divided, at.now), .events = std::move(step.events)};
   out.pull_on = std::move(step.pull_on);
+  out.keep_pulled = std::move(step.keep_pulled);
   out.write_first = step.state.phase == RolloutPhase::kRollingBack &&
                     view.state.phase != RolloutPhase::kRollingBack;
   for (Condition& condition : out.plan.conditions) {

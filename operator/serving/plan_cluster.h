@@ -1,5 +1,9 @@
 #pragma once
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include "operator/serving/observe_cluster.h"
 #include "operator/serving/plan.h"
 #include "operator/serving/plan_rollout.h"
@@ -12,7 +16,8 @@ struct ClusterPlan {
   /// The object is being deleted and nothing of it needs us any more: its finalizer may go.
   bool release_finalizer = false;
   std::vector<RolloutEvent> events = {};
-  std::vector<std::string> pull_on = {};  ///< nodes that are to get the target's engine image
+  std::vector<std::string> pull_on = {};   ///< RolloutStep::pull_on
+  std::set<std::string> keep_pulled = {};  ///< RolloutStep::keep_pulled
   /// A revision has just failed: that has to be written before any deed follows from it, so that
   /// a crash in between does not try the revision again.
   bool write_first = false;

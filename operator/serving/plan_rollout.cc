@@ -7,6 +7,7 @@
 #include "operator/serving/plan_victims.h"
 #include "operator/serving/plan_workload.h"
 #include "operator/serving/quantity.h"
+#include "operator/serving/ring_images.h"
 #include "operator/serving/rollout_window.h"
 #include "operator/serving/timestamp.h"
 
@@ -55,9 +56,7 @@ class Advance {
     }
     note_image();
     out_.split = split();
-    if (state().phase == RolloutPhase::kPreparing && !rollout_.paused) {
-      out_.pull_on = nodes_without_image();
-    }
+    see_to_images();
     return std::move(out_);
   }
 
@@ -132,6 +131,7 @@ class Advance {
     state().ring_name.clear();
     state().progress.clear();
     state().progress_at = {};
+    end_image_wait(state());
   }
 
   /// The spec asks for what is known to be good.
@@ -194,7 +194,8 @@ class Advance {
     state().ring_name = count == 0 ? "" : rollout_.rings[static_cast<std::size_t>(index)].name;
     state().progress.clear();
     state().progress_at = now_;
-    const auto lacking = static_cast<std::int64_t>(nodes_without_image().size());
+    end_image_wait(state());
+    const auto lacking = std::ssize(images_of(next_size()).lacking_nodes());
     if (lacking == 0 || is_in_between()) return begin_swapping();
     enter(RolloutPhase::kPreparing,
           ring_text() + ": the image is pulled on " + count_text(lacking, "node") + " first");
@@ -230,41 +231,54 @@ class Advance {
     enter(RolloutPhase::kSwapping, ring_text() + " to " + target_name());
   }
 
-  // Images, before any pod of the ring is touched.
+  // Images, which are on the nodes before their pods are told.
 
-  /// Pods that the ring would move, and whose nodes may not have the image.
-  std::vector<const ObservedPod*> unprepared_pods() const {
-    Observed ring = observed_;
-    ring.split = RevisionSplit{*input_.last_good, next_size() == 0 ? wanted_ : next_size(), false};
-    const std::set<std::int64_t> members = ordinals_on_target(ring);
-    std::vector<const ObservedPod*> out;
-    for (const ObservedPod& pod : observed_.pods) {
-      const bool moves = members.contains(pod.ordinal) && !pod.terminating && !is_member(pod);
-      if (moves && pod.lacks_image && !pod.node.empty()) out.push_back(&pod);
-    }
-    return out;
+  RingImages images_of(std::int64_t ring_size) const {
+    return ring_images(observed_, {*input_.last_good, ring_size == 0 ? wanted_ : ring_size});
   }
-
-  std::vector<std::string> nodes_without_image() const {
-    std::set<std::string> nodes;
-    for (const ObservedPod* pod : unprepared_pods()) nodes.insert(pod->node);
-    return {nodes.begin(), nodes.end()};
+  /// Of the ring that is prepared, else of that at work.
+  RingImages images_of_ring() const {
+    return images_of(state().phase == RolloutPhase::kPreparing ? next_size() : state().ring_size);
   }
 
   void prepare_ring() {
-    const std::vector<const ObservedPod*> lacking = unprepared_pods();
-    for (const ObservedPod* pod : lacking) {
-      if (pod->pull_failure.empty()) continue;
-      return fail("RolloutFailed", "node " + pod->node + ": " + pod->pull_failure);
-    }
     if (rollout_.paused || wanted_ == 0) return;
-    if (lacking.empty()) return begin_swapping();
-    if (now_ - state().since < seconds(rollout_.progress_deadline_seconds)) return;
-    tell(true, "ImageNotPulled",
-         ring_text() + " begins without it: node " + lacking.front()->node +
-             " has not pulled the image within " +
-             std::to_string(rollout_.progress_deadline_seconds) + " s");
+    const RingImages images = images_of_ring();
+    if (images.lacking.empty()) return begin_swapping();
+    const WallTime began = state().since;
+    if (now_ - began < deadline()) return;
+    tell_not_pulled("begins", images);
     begin_swapping();
+    state().image_wait_since = began;
+  }
+
+  void tell_not_pulled(const char* what_it_does, const RingImages& images) {
+    tell(true, "ImageNotPulled",
+         ring_text() + " " + what_it_does + " without it: node " + images.lacking.front()->node +
+             " has not pulled the image within " + std::to_string(deadline().count()) + " s");
+  }
+
+  seconds deadline() const { return seconds(rollout_.progress_deadline_seconds); }
+
+  /// Which nodes pull, and which pods are told later for that. After all else, as it looks at where
+  /// the rollout is now: pods may come into a ring that has begun, with replicas or for lost ones.
+  void see_to_images() {
+    if (!is_under_way(state().phase)) return;
+    const RingImages images = images_of_ring();
+    out_.keep_pulled = images.nodes;
+    if (rollout_.paused) return end_image_wait(state());  // a pause is nobody's delay
+    for (const std::string& node : images.lacking_nodes()) out_.pull_on.push_back(node);
+    if (holds_back(images)) out_.split->not_yet = images.lacking_ordinals();
+  }
+
+  bool holds_back(const RingImages& images) {
+    if (state().phase == RolloutPhase::kPreparing) return true;
+    const ImageWait wait = advance_image_wait(state(), images, deadline(), now_);
+    if (wait == ImageWait::kBegins) {
+      tell(false, "RingPreparing", ring_text() + ": " + state().image_wait);
+    }
+    if (wait == ImageWait::kEnds) tell_not_pulled("goes on", images);
+    return wait == ImageWait::kBegins || wait == ImageWait::kGoesOn;
   }
 
   void advance() {
@@ -310,6 +324,9 @@ class Advance {
       if (fair && !pod.wrong_output.empty()) return pod.name + ": " + pod.wrong_output;
       if (pod.crash_looping) return pod.name + " fails: " + pod.message;
     }
+    for (const ObservedPod* pod : images_of_ring().lacking) {
+      if (!pod->pull_failure.empty()) return "node " + pod->node + ": " + pod->pull_failure;
+    }
     return {};
   }
 
@@ -323,7 +340,7 @@ class Advance {
 
   /// A pod that was told the target and does not get there; others' time is not its fault.
   std::string find_late_pod() const {
-    if (now_ - state().progress_at < seconds(rollout_.progress_deadline_seconds)) return {};
+    if (now_ - state().progress_at < deadline()) return {};
     for (const ObservedPod& pod : observed_.pods) {
       if (!is_member(pod) || is_available(pod) || pod.waits_for_node) continue;
       return pod.name + " is not ready after " +
@@ -406,6 +423,7 @@ class Advance {
   void fail(const char* reason, const std::string& message) {
     state().verdict = verdict_name(VerdictKind::kFail);
     tell(true, reason, target_name() + " goes back to " + good_name() + ": " + message);
+    end_image_wait(state());
     enter(RolloutPhase::kRollingBack, message);
   }
 
@@ -478,6 +496,7 @@ Condition gate_condition(const RolloutState& state, const ModelServing& serving)
   }
   if (phase == RolloutPhase::kWaiting) return gated("OutsideWindow", state.message);
   if (phase == RolloutPhase::kPreparing) return gated("Preparing", state.message);
+  if (!state.image_wait.empty()) return gated("Preparing", state.image_wait);
   if (phase == RolloutPhase::kBaking) return gated("Baking", state.message);
   if (phase == RolloutPhase::kPaused) return gated("Inconclusive", state.message);
   if (phase == RolloutPhase::kRollingBack || phase == RolloutPhase::kRolledBack) {
@@ -503,6 +522,7 @@ Condition progress_condition(const RolloutState& state, Condition planned) {
     return planned;
   };
   const std::string good = state.last_good;
+  if (!state.image_wait.empty()) return say(ConditionStatus::kTrue, "Preparing", state.image_wait);
   switch (state.phase) {
     case RolloutPhase::kWaiting:
       return say(ConditionStatus::kFalse, "OutsideWindow", state.message);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@
 /// Pure and level-based, as plan() is; docs/rollouts.md has the table of states and transitions.
 /// Any thread. Guarantees:
 ///   - no more pods may run the target than its ring has;
-///   - no pod of a ring is touched before its node has the target's image, or had the time for it;
+///   - no pod is moved from the last good revision before its node has the target's image, or the
+///     ring has waited its time for that; the way back waits for no image;
 ///   - a revision that failed gets no pod any more until the spec changes;
 ///   - the way back always leads to the last revision that was good everywhere;
 ///   - a rollout that stands still says why in a condition.
@@ -46,7 +48,8 @@ struct RolloutStep {
   RolloutState state;
   std::optional<RevisionSplit> split;  ///< for Observed::split
   std::vector<RolloutEvent> events;
-  std::vector<std::string> pull_on;  ///< nodes that are to get the target's engine image now
+  std::vector<std::string> pull_on;   ///< nodes that are to get the target's engine image now
+  std::set<std::string> keep_pulled;  ///< nodes of which it is to be remembered that they have it
 };
 
 RolloutStep plan_rollout(const RolloutState& before, const RolloutInput& input, WallTime now);

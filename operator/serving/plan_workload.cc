@@ -45,6 +45,11 @@ class Pass {
     return to_last_good(ordinal) ? observed_.split->last_good : observed_.target;
   }
 
+  bool waits_for_image(std::int64_t ordinal) const {
+    return observed_.split && on_target_.contains(ordinal) &&
+           observed_.split->not_yet.contains(ordinal);
+  }
+
   void act(ActionKind kind, const ObservedPod& pod, std::string reason) {
     actions_.push_back({kind, pod.name, pod.ordinal, std::move(reason)});
     actions_.back().is_surplus = !stays(pod);
@@ -111,6 +116,7 @@ class Pass {
     for (const ObservedPod* pod : order_) {
       if (!stays(*pod) || leaving(*pod) || pod->replace_at) continue;
       const Revision& revision = revision_for(pod->ordinal);
+      if (waits_for_image(pod->ordinal)) continue;
       const bool replace = pod->pod_revision != revision.pod;
       if (!replace && pod->told_revision == revision.whole) continue;
       if (is_available(*pod)) {

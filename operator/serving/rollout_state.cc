@@ -35,6 +35,7 @@ constexpr std::array kTexts = {TextField{"target", &RolloutState::target},
                                TextField{"goodImage", &RolloutState::good_image},
                                TextField{"ring", &RolloutState::ring_name},
                                TextField{"progress", &RolloutState::progress},
+                               TextField{"imageWait", &RolloutState::image_wait},
                                TextField{"verdict", &RolloutState::verdict},
                                TextField{"message", &RolloutState::message}};
 
@@ -51,7 +52,8 @@ struct TimeField {
   WallTime RolloutState::* member;
 };
 constexpr std::array kTimes = {TimeField{"startedAt", &RolloutState::since},
-                               TimeField{"progressAt", &RolloutState::progress_at}};
+                               TimeField{"progressAt", &RolloutState::progress_at},
+                               TimeField{"imageWaitSince", &RolloutState::image_wait_since}};
 
 }  // namespace
 

@@ -48,8 +48,14 @@ struct RolloutState {
   std::int64_t extensions = 0;  ///< how often the bake was prolonged
   std::string progress;         ///< how far the ring's pods are, for the deadline
   WallTime progress_at{};       ///< when that changed last
-  std::string verdict;          ///< the last one: Pass, Fail, Inconclusive; empty before
-  std::string message;          ///< why, for people
+  /// Pods of a ring that has begun which wait for their nodes to have the image, for people; empty:
+  /// none does.
+  std::string image_wait;
+  /// When that wait began. Without `image_wait`: it was given up, and is not begun anew before
+  /// every node of the ring has the image.
+  WallTime image_wait_since{};
+  std::string verdict;  ///< the last one: Pass, Fail, Inconclusive; empty before
+  std::string message;  ///< why, for people
   bool operator==(const RolloutState&) const = default;
 };
 

@@ -120,10 +120,12 @@ TEST(CrdFields, CarryEverythingOfTheStatus) {
                               .ring_name = "canary",
                               .progress = "1/1",
                               .progress_at = sample_time(),
+                              .image_wait = "m-3 waits until node-3 has the image",
+                              .image_wait_since = sample_time(),
                               .verdict = "Inconclusive",
                               .message = "too few requests"};
   Json status = status_of(owner, seen, made, {}, sample_time());
-  EXPECT_EQ(status["rollout"].size(), 16U) << "every field is written and known";
+  EXPECT_EQ(status["rollout"].size(), 18U) << "every field is written and known";
   status["currentRevision"] = "r-1";
   std::set<std::string> unknown;
   unknown_paths(status, schema_of("status"), "status", unknown);

@@ -9,7 +9,8 @@
 #include "operator/serving/plan_rollout.h"
 
 /// A little world for rollouts: pods that obey, a clock that is told, and the planner between them.
-/// Revisions are single words; "bad…" ones crash when they start.
+/// Revisions are single words; "bad…" ones crash when they start, images of "absent…" ones are
+/// nowhere.
 namespace kantha::serving {
 
 enum class PodIs : std::uint8_t { kAbsent, kStarting, kReady, kCrashing };
@@ -75,6 +76,8 @@ class RolloutWorld {
     RolloutStep step = plan_rollout(state, {seen, good, target, verdict, resolved_image}, now);
     state = step.state;
     pull_on = step.pull_on;
+    // What pulled there is gone, and nothing says any more that a node has it.
+    std::erase_if(have_image, [&](const auto& node) { return !step.keep_pulled.contains(node); });
     for (RolloutEvent& event : step.events) events.push_back(std::move(event));
     seen.split = split = step.split;
     last_plan = plan(seen, TimePoint{});
@@ -92,11 +95,15 @@ class RolloutWorld {
     out.insert(pull_on.begin(), pull_on.end());
   }
 
+  static bool can_run(const std::string& revision) {
+    return !revision.starts_with("bad") && !revision.starts_with("absent");
+  }
+
   /// Pods that start get where they are going.
   void settle_pods() {
     for (ModelPod& pod : pods) {
       if (pod.is != PodIs::kStarting) continue;
-      pod.is = pod.told.starts_with("bad") ? PodIs::kCrashing : PodIs::kReady;
+      pod.is = can_run(pod.told) ? PodIs::kReady : PodIs::kCrashing;
     }
   }
 
