@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -243,9 +244,13 @@ TEST(ChatTemplate, CountsAgainstTheLimitsThatItIsGiven) {
   EXPECT_TRUE(render("{% for i in range(10) %}{% endfor %}", user_says("x"), limits).ok());
   EXPECT_FALSE(render("{% for i in range(100) %}{% endfor %}", user_says("x"), limits).ok());
   OrderedJson deep = "x";
-  for (int i = 0; i < 5000; ++i) deep = OrderedJson::array({deep});
+  for (int i = 0; i < 5000; ++i) {
+    OrderedJson around = OrderedJson::array();  // moved: a copy would recurse
+    around.push_back(std::move(deep));
+    deep = std::move(around);
+  }
   TemplateInputs inputs;
-  inputs.messages = deep;
+  inputs.messages = std::move(deep);
   EXPECT_EQ(render("x", inputs).error().code, Code::kOutOfRange);
 }
 
