@@ -70,10 +70,10 @@ function(kantha_test name)
                                           ENVIRONMENT "${environment}")
 endfunction()
 
-# kantha_fuzzer(NAME SOURCES a_fuzz.cc … DEPS lib … FUZZES lib …): a libFuzzer program in <build>/fuzz and
-# a ctest entry of a minute (tests/fuzz/README.md), where the address sanitizer is on. FUZZES are the
-# libraries whose branches libFuzzer watches; they keep serving the other tests.
-function(kantha_fuzzer name)
+# kantha_fuzzers(SOURCES a_fuzz.cc … DEPS lib … FUZZES lib …): of each source a libFuzzer program of its name
+# in <build>/fuzz and a ctest entry of a minute (tests/fuzz/README.md), where the address sanitizer is on.
+# FUZZES are the libraries whose branches libFuzzer watches; they keep serving the other tests.
+function(kantha_fuzzers)
   if(NOT KANTHA_SANITIZE MATCHES address)
     return()
   endif()
@@ -84,14 +84,17 @@ function(kantha_fuzzer name)
       set_target_properties(${library} PROPERTIES PRECOMPILE_HEADERS_REUSE_FROM kantha_fuzz_pch)
     endif()
   endforeach()
-  add_executable(${name} ${ARG_SOURCES})
-  target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link)
-  target_link_libraries(${name} PRIVATE kantha_flags kantha_fuzz_main ${ARG_DEPS})
-  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
-  add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/scripts/fuzz --built $<TARGET_FILE:${name}> 60)
-  set_tests_properties(${name} PROPERTIES TIMEOUT 240 LABELS fuzz
-    ENVIRONMENT "KANTHA_SOURCE_DIR=${CMAKE_SOURCE_DIR};${KANTHA_SANITIZER_OPTIONS}")
+  foreach(source ${ARG_SOURCES})
+    cmake_path(GET source STEM name)
+    add_executable(${name} ${source})
+    target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link)
+    target_link_libraries(${name} PRIVATE kantha_flags kantha_fuzz_main ${ARG_DEPS})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+    add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/scripts/fuzz --built $<TARGET_FILE:${name}> 60)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 240 LABELS fuzz
+      ENVIRONMENT "KANTHA_SOURCE_DIR=${CMAKE_SOURCE_DIR};${KANTHA_SANITIZER_OPTIONS}")
+  endforeach()
 endfunction()
 
 # Where scripts/fetch-model puts models.
